@@ -1,0 +1,1 @@
+"""A transformer toolkit in NumPy, every derivative written by hand."""

@@ -1,0 +1,25 @@
+"""What a user can get wrong, as exceptions whose message is one sentence: what was wrong, where, and what to do.
+
+The command line prints the sentence and ends with exit code 2; the library raises it. Anything else that
+escapes is a fault of ours and keeps its traceback.
+"""
+
+
+class ToolkitError(Exception):
+    """A mistake in what we were given, told in one sentence."""
+
+
+class DataError(ToolkitError):
+    """A text file that is missing, wrongly encoded, of the wrong length or empty."""
+
+
+class ConfigError(ToolkitError):
+    """A setting that does not exist or does not fit the others."""
+
+
+class ModelError(ToolkitError):
+    """A model directory that is missing, truncated, foreign or from another format version."""
+
+
+class DivergenceError(ToolkitError):
+    """The loss or the gradient is no longer a finite number."""
