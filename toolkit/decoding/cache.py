@@ -1,0 +1,107 @@
+"""The KV cache: keys and values of all tokens so far, so that a decoding step computes one row a sequence.
+
+A decoding step is the model's ordinary `forward` on rows whose sequences have a past; attention modules add their
+keys and values here and read back everything they have seen.
+"""
+
+import numpy as np
+
+from toolkit.functional.arrays import Array
+from toolkit.nn.module import Module
+from toolkit.nn.rows import Rows
+
+_FIRST_CAPACITY = 32
+
+
+class Cache:
+    """Keys and values of `sequences` sequences, (sequences, time, D) for every attention module.
+
+    memory: the rows of the encoder's output, in the order in which sequences refer to it. Each memory is shared by
+    `sequences / memories` consecutive sequences (the beams of a sentence).
+    """
+
+    def __init__(self, sequences: int, memory: Rows | None = None):
+        self.lengths = np.zeros(sequences, np.int64)
+        self._layers: dict[Module, tuple[Array, Array]] = {}
+        self._memories: dict[Module, tuple[Array, Array]] = {}
+        self._memory_lengths = None if memory is None else memory.lengths
+        self._memory_rows = memory
+
+    def rows(self, lengths: Array) -> Rows:
+        """The rows of the next tokens, `lengths` of them for each sequence."""
+        memory_of = None
+        if self._memory_lengths is not None:
+            memories = len(self._memory_lengths)
+            memory_of = np.repeat(np.arange(memories), len(self.lengths) // max(memories, 1))
+        return Rows(lengths, past=self.lengths.copy(), memory=self._memory_rows, memory_of=memory_of, cache=self)
+
+    def advance(self, lengths: Array) -> None:
+        """Count the tokens of a forward pass that has ended as past."""
+        self.lengths += lengths
+
+    def extend(self, owner: Module, key: Array, value: Array, rows: Rows) -> tuple[Array, Array]:
+        """Store the new rows (N, D) and return all keys and values, (sequences, time, D); what lies beyond a
+        sequence's length is zero or stale, and finite."""
+        layer = self._room_for(owner, rows.longest, key)
+        sequences, length = len(rows.lengths), int(rows.lengths[0])
+        uniform = (rows.lengths == length).all() and (rows.past == rows.past[0]).all()
+        for stored, new in zip(layer, (key, value), strict=True):
+            if uniform:
+                begin = int(rows.past[0])
+                stored[:sequences, begin : begin + length] = new.reshape(sequences, length, -1)
+            else:
+                stored[rows.sequence_of, rows.positions] = new
+        return layer
+
+    def _room_for(self, owner: Module, time: int, like: Array) -> tuple[Array, Array]:
+        """The stored arrays of a module, made or doubled so that `time` tokens fit."""
+        layer = self._layers.get(owner)
+        if layer is None or layer[0].shape[1] < time:
+            held = 0 if layer is None else layer[0].shape[1]
+            capacity = max(_FIRST_CAPACITY, 2 * held, time)
+            # Zeros, not arbitrary memory: an invisible value is multiplied by probability 0, and 0 · NaN is NaN.
+            grown = tuple(np.zeros((len(self.lengths), capacity, like.shape[1]), like.dtype) for _ in range(2))
+            for new, old in zip(grown, layer or (), strict=False):
+                new[:, :held] = old
+            self._layers[owner] = layer = grown
+        return layer
+
+    def has_memory(self, owner: Module) -> bool:
+        return owner in self._memories
+
+    def store_memory(self, owner: Module, key: Array, value: Array) -> None:
+        """Keep a cross-attention's keys and values of the memory, (M, D), as (memories, longest, D)."""
+        rows = self._memory_rows
+        padded = []
+        for part in (key, value):
+            stack = np.zeros((len(rows.lengths), rows.longest, part.shape[1]), part.dtype)
+            stack[rows.sequence_of, rows.positions] = part
+            padded.append(stack)
+        self._memories[owner] = tuple(padded)
+
+    def memory(self, owner: Module) -> tuple[Array, Array, Array | None]:
+        """Keys and values (memories, S, D) of the memory, and which of them are real (None: all)."""
+        longest = int(self._memory_lengths.max(initial=0))
+        real = np.arange(longest) < self._memory_lengths[:, None]
+        key, value = self._memories[owner]
+        return key[:, :longest], value[:, :longest], None if real.all() else real
+
+    def select(self, origins: Array) -> None:
+        """Sequence i becomes a copy of sequence origins[i]; only rows that change are copied."""
+        old, self.lengths = self.lengths, self.lengths[origins]
+        count, time = len(origins), int(old.max(initial=0))
+        changed = np.flatnonzero(origins != np.arange(count))
+        for owner, layer in self._layers.items():
+            for stored in layer:
+                stored[changed, :time] = stored[origins[changed], :time]
+            self._layers[owner] = tuple(stored[:count] for stored in layer)
+
+    def select_memories(self, origins: Array) -> None:
+        """The same for the memories."""
+        self._memory_lengths = self._memory_lengths[origins]
+        count = len(origins)
+        changed = np.flatnonzero(origins != np.arange(count))
+        for owner, layer in self._memories.items():
+            for stored in layer:
+                stored[changed] = stored[origins[changed]]
+            self._memories[owner] = tuple(stored[:count] for stored in layer)

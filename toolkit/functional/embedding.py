@@ -1,0 +1,36 @@
+"""Looking rows up in a table, and adding gradients back to the rows that were looked up."""
+
+import numpy as np
+
+from toolkit.functional.arrays import Array, Empty, Saved
+
+
+def embedding(ids: Array, table: Array, scale: float = 1.0, empty: Empty = np.empty) -> tuple[Array, Saved]:
+    """y_n = scale · table[ids_n].
+
+    Shapes: ids (N,) of integers in [0, V), table (V, D) -> y (N, D).
+    """
+    y = empty((len(ids), table.shape[1]), table.dtype)
+    # mode="clip" writes straight to `out`; the default buffers a copy first. Ids are checked where text becomes ids.
+    np.take(table, ids, axis=0, out=y, mode="clip")
+    if scale != 1.0:
+        y *= scale
+    return y, (ids, scale)
+
+
+def embedding_backward(dy: Array, saved: Saved, table_gradient: Array) -> None:
+    """A row that was looked up k times receives k gradients: table_gradient[v] += scale · Σ_{n: ids_n = v} dy_n.
+
+    The table is large and the batch touches few of its rows, so the sum goes straight into `table_gradient` (V, D)
+    instead of into a table of zeros. Sorting by id turns the scattered sum into sums over consecutive rows.
+    """
+    ids, scale = saved
+    if len(ids) == 0:
+        return
+    order = np.argsort(ids, kind="stable")
+    ordered = ids[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    sums = np.add.reduceat(dy[order], starts, axis=0)
+    if scale != 1.0:
+        sums *= scale
+    table_gradient[ordered[starts]] += sums

@@ -1,0 +1,30 @@
+"""The affine map y = x W + b."""
+
+import numpy as np
+
+from toolkit.functional.arrays import Array, Empty, Saved, sum_rows
+
+
+def linear(x: Array, weight: Array, bias: Array | None, empty: Empty = np.empty) -> tuple[Array, Saved]:
+    """y = x W + b, with b left out where it is None.
+
+    Shapes: x (N, D), weight (D, F), bias (F,) -> y (N, F).
+    """
+    y = empty((len(x), weight.shape[1]), x.dtype)
+    np.matmul(x, weight, out=y)
+    if bias is not None:
+        y += bias
+    return y, (x, weight, bias is not None)
+
+
+def linear_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> tuple[Array, Array, Array | None]:
+    """Every row used the same W and b, so their gradients are sums over rows:
+
+        dx = dy Wᵀ        dW = xᵀ dy        db = Σ_n dy_n
+
+    Returns dx (N, D), dweight (D, F), dbias (F,) or None.
+    """
+    x, weight, has_bias = saved
+    dx = np.matmul(dy, weight.T, out=empty(x.shape, x.dtype))
+    dweight = np.matmul(x.T, dy, out=empty(weight.shape, x.dtype))
+    return dx, dweight, sum_rows(dy) if has_bias else None

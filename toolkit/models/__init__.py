@@ -1,0 +1,1 @@
+"""Models: blocks put together, each with the dataclass that describes it."""

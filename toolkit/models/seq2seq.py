@@ -1,0 +1,175 @@
+"""The encoder-decoder transformer (Vaswani et al. 2017) for translation and other mappings of sequences."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from toolkit.errors import ConfigError
+from toolkit.functional.activation import ACTIVATIONS
+from toolkit.functional.arrays import Array
+from toolkit.functional.output_loss import LossSums, output_loss, output_loss_backward
+from toolkit.nn.attention import CrossAttention, SelfAttention
+from toolkit.nn.blocks import DecoderBlock, EncoderBlock, Residual
+from toolkit.nn.layers import Dropout, Embedding, FeedForward, LayerNorm, LearnedPositions, SinusoidalPositions
+from toolkit.nn.module import Model, Module
+from toolkit.nn.rows import Rows
+from toolkit.nn.tape import Tape
+
+
+@dataclass(frozen=True)
+class Seq2SeqConfig:
+    """The shape of a `Seq2Seq`."""
+
+    vocab_size: int = 4000  # tokens that source and target share
+    width: int = 256  # D, of the residual stream
+    heads: int = 8  # attention heads; they divide the width
+    feed_forward: int = 1024  # F, inside the feed-forward networks
+    encoder_layers: int = 3
+    decoder_layers: int = 3
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"
+    norm: Literal["pre", "post"] = "pre"  # layer norm before each sub-layer, or after its residual sum
+    bias: bool = True  # biases in linear maps and norms
+    positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
+    max_length: int = 256  # tokens, end mark included: the longest sequence to train on, and all that learned positions know
+    tie: Literal["none", "decoder", "all"] = "all"  # which embeddings are one table: target and output, or source too
+    embedding_dropout: float = 0.1
+    attention_dropout: float = 0.1
+    activation_dropout: float = 0.1
+    residual_dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError where settings do not fit."""
+        for name in ("vocab_size", "width", "heads", "feed_forward", "encoder_layers", "decoder_layers", "max_length"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
+        if self.width % self.heads:
+            raise ConfigError(f"width {self.width} cannot be divided into {self.heads} heads")
+        for name in ("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 0 and below 1")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(choices)}")
+
+
+_CHOICES = {
+    "activation": tuple(ACTIVATIONS),
+    "norm": ("pre", "post"),
+    "positions": ("sinusoidal", "sinusoidal_halves", "learned"),
+    "tie": ("none", "decoder", "all"),
+}
+
+
+class Seq2SeqBatch(NamedTuple):
+    """Sentence pairs as rows, teacher forcing included: inputs = [begin] + target, labels = target + [end].
+
+    Source sentences may stand in another order than their targets; `rows` knows which memory belongs to which.
+    """
+
+    sources: Array  # (M,) ids
+    source_rows: Rows
+    inputs: Array  # (N,) ids
+    labels: Array  # (N,) ids
+    rows: Rows
+
+
+class Seq2Seq(Model):
+    """An encoder that reads the source, and a decoder that writes the target while attending to what was read."""
+
+    kind = "seq2seq"
+
+    def __init__(self, config: Seq2SeqConfig):
+        self.config = config
+        width, size = config.width, config.vocab_size
+        self.source = _Input(Embedding(size, width, math.sqrt(width)), config)
+        self.encoder = [EncoderBlock(*_sub_layers(config, causal=False)) for _ in range(config.encoder_layers)]
+        target = self.source.embedding if config.tie == "all" else Embedding(size, width, math.sqrt(width))
+        self.target = _Input(target, config)
+        self.decoder = []
+        for _ in range(config.decoder_layers):
+            attention, feed_forward, residuals = _sub_layers(config, causal=True)
+            cross = CrossAttention(width, config.heads, config.attention_dropout, config.bias)
+            residuals.append(Residual(width, config.residual_dropout, config.norm == "pre", config.bias))
+            self.decoder.append(DecoderBlock(attention, cross, feed_forward, residuals))
+        if config.norm == "pre":
+            self.encoder_norm, self.decoder_norm = LayerNorm(width, config.bias), LayerNorm(width, config.bias)
+        self.output = Embedding(size, width) if config.tie == "none" else target
+
+    def encode(self, ids: Array, rows: Rows, tape: Tape) -> Array:
+        """Read the sources.  Shapes: ids (M,) -> memory (M, D)."""
+        x = self.source.forward(ids, rows, tape)
+        for block in self.encoder:
+            x = block.forward(x, rows, tape)
+        return self.encoder_norm.forward(x, tape) if self.config.norm == "pre" else x
+
+    def decode(self, ids: Array, memory: Array, rows: Rows, tape: Tape) -> Array:
+        """What the decoder makes of the target so far.  Shapes: ids (N,), memory (M, D) -> (N, D)."""
+        x = self.target.forward(ids, rows, tape)
+        for block in self.decoder:
+            x = block.forward(x, memory, rows, tape)
+        return self.decoder_norm.forward(x, tape) if self.config.norm == "pre" else x
+
+    def logits(self, x: Array, tape: Tape) -> Array:
+        """Scores of all tokens as the next one.  Shapes: (N, D) -> (N, V)."""
+        table = self.output.table.data
+        return np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
+
+    def loss(
+        self, batch: Seq2SeqBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None
+    ) -> LossSums:
+        """The sums of the losses of all target tokens; `backward` follows if the tape keeps."""
+        memory = self.encode(batch.sources, batch.source_rows, tape)
+        x = self.decode(batch.inputs, memory, batch.rows, tape)
+        table = self.output.table.data
+        sums, saved = output_loss(x, table, None, batch.labels, smoothing, prior, tape.keeps, tape.empty)
+        tape.push(self, (saved, len(memory)))
+        return sums
+
+    def backward(self, tape: Tape, dloss: float = 1.0) -> None:
+        """Add dloss times the gradient of the last `loss` on this tape to the tape's gradients."""
+        saved, memory_count = tape.pop(self)
+        dx, dtable, _ = output_loss_backward(dloss, saved)
+        tape.accumulate(self.output.table, dtable)
+        pre_norm = self.config.norm == "pre"
+        dx = self.decoder_norm.backward(dx, tape) if pre_norm else dx
+        dmemory = None
+        for block in reversed(self.decoder):
+            dx, contribution = block.backward(dx, tape)
+            dmemory = contribution if dmemory is None else tape.add(dmemory, contribution)
+        self.target.backward(dx, tape)
+        dx = self.encoder_norm.backward(dmemory, tape) if pre_norm else dmemory
+        for block in reversed(self.encoder):
+            dx = block.backward(dx, tape)
+        self.source.backward(dx, tape)
+
+
+class _Input(Module):
+    """Token embedding, plus position, then dropout.  Shapes: (N,) -> (N, D)."""
+
+    def __init__(self, embedding: Embedding, config: Seq2SeqConfig):
+        self.embedding = embedding
+        if config.positions == "learned":
+            self.positions = LearnedPositions(config.max_length, config.width)
+        else:
+            layout = "halves" if config.positions == "sinusoidal_halves" else "interleaved"
+            self.positions = SinusoidalPositions(config.width, layout)
+        self.dropout = Dropout(config.embedding_dropout)
+
+    def forward(self, ids: Array, rows: Rows, tape: Tape) -> Array:
+        x = self.embedding.forward(ids, tape)
+        return self.dropout.forward(self.positions.forward(x, rows, tape), tape)
+
+    def backward(self, dx: Array, tape: Tape) -> None:
+        self.embedding.backward(self.positions.backward(self.dropout.backward(dx, tape), tape), tape)
+
+
+def _sub_layers(config: Seq2SeqConfig, causal: bool) -> tuple[SelfAttention, FeedForward, list[Residual]]:
+    attention = SelfAttention(config.width, config.heads, config.attention_dropout, config.bias, causal)
+    feed_forward = FeedForward(
+        config.width, config.feed_forward, config.activation, config.activation_dropout, config.bias
+    )
+    pre_norm = config.norm == "pre"
+    residuals = [Residual(config.width, config.residual_dropout, pre_norm, config.bias) for _ in range(2)]
+    return attention, feed_forward, residuals

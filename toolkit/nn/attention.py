@@ -1,0 +1,150 @@
+"""Multi-head attention over rows (Vaswani et al. 2017, section 3.2.2).
+
+The mathematics of one stack of sequences is in `toolkit.functional.attention`; here rows are viewed as such stacks,
+span by span, and heads are views: (N, D) is (N, H, K) with D = H·K.
+"""
+
+import numpy as np
+
+from toolkit.functional.arrays import Array, Saved
+from toolkit.functional.attention import attention, attention_backward
+from toolkit.nn.layers import Linear
+from toolkit.nn.module import Module, xavier_uniform
+from toolkit.nn.rows import Rows, Span, causal_mask, causal_mask_with_past
+from toolkit.nn.tape import Tape
+
+
+class _Attention(Module):
+    """What self- and cross-attention share: the division into heads and the attention of one stack."""
+
+    def __init__(self, width: int, heads: int, dropout: float):
+        self.heads = heads
+        self.dropout = dropout
+
+    def _stack(self, x: Array, span: Span) -> Array:
+        """The rows of a span as (B, T, H, K), a view."""
+        return self._split(x[span.rows], span.count, span.length)
+
+    def _split(self, x: Array, count: int, length: int) -> Array:
+        return x.reshape(count, length, self.heads, x.shape[-1] // self.heads)
+
+    def _attend(self, query: Array, key: Array, value: Array, visible: Array | None, out: Array, tape: Tape) -> Saved:
+        shape = (len(query), self.heads, key.shape[1], query.shape[1])
+        mask, scale = tape.keep_mask(shape, self.dropout)
+        return attention(query, key, value, visible, mask, scale, out, tape.empty)[1]
+
+
+class SelfAttention(_Attention):
+    """Attention of every sequence over itself; with `causal`, over itself up to the row that asks.
+
+    Shapes: (N, D) -> (N, D). One product gives queries, keys and values. Where `rows` has a cache, keys and values
+    are added to it, and what it already held is attended to as well.
+    """
+
+    def __init__(self, width: int, heads: int, dropout: float = 0.0, bias: bool = True, causal: bool = False):
+        super().__init__(width, heads, dropout)
+        self.causal = causal
+        self.query_key_value = Linear(width, 3 * width, bias, xavier_uniform(width, width))
+        self.output = Linear(width, width, bias)
+
+    def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
+        projected = self.query_key_value.forward(x, tape)
+        context = tape.empty(x.shape, x.dtype)
+        attend = self._over_rows if rows.cache is None else self._over_cache
+        tape.push(self, (attend(projected, context, rows, tape), rows))
+        return self.output.forward(context, tape)
+
+    def _over_rows(self, projected: Array, context: Array, rows: Rows, tape: Tape) -> list[Saved]:
+        query, key, value = np.split(projected, 3, axis=1)
+        saved = []
+        for span in rows.spans:
+            visible = causal_mask(span.length) if self.causal and span.length > 1 else None
+            stacks = (self._stack(part, span) for part in (query, key, value))
+            saved.append(self._attend(*stacks, visible, self._stack(context, span), tape))
+        return saved
+
+    def _over_cache(self, projected: Array, context: Array, rows: Rows, tape: Tape) -> None:
+        query, key, value = np.split(projected, 3, axis=1)
+        keys, values = rows.cache.extend(self, key, value, rows)
+        for span in rows.spans:
+            past = rows.past[span.sequences]
+            seen = int(past.max()) + span.length
+            visible = None
+            if span.length > 1 or past.min() != past.max():
+                visible = causal_mask_with_past(past, span.length, seen)
+            key, value = (self._split(x[span.sequences, :seen], span.count, seen) for x in (keys, values))
+            self._attend(self._stack(query, span), key, value, visible, self._stack(context, span), tape)
+
+    def backward(self, dy: Array, tape: Tape) -> Array:
+        dcontext = self.output.backward(dy, tape)
+        saved, rows = tape.pop(self)
+        width = dcontext.shape[1]
+        dprojected = tape.empty((len(dcontext), 3 * width), dy.dtype)
+        parts = np.split(dprojected, 3, axis=1)
+        for span, of_span in zip(rows.spans, saved, strict=True):
+            out = tuple(self._stack(part, span) for part in parts)
+            attention_backward(self._stack(dcontext, span), of_span, out, tape.empty)
+        return self.query_key_value.backward(dprojected, tape)
+
+
+class CrossAttention(_Attention):
+    """Attention of every sequence over the memory that belongs to it.
+
+    Shapes: x (N, D), memory (M, D) -> (N, D). Backward returns (dx, dmemory). Where `rows` has a cache, the memory's
+    keys and values are computed at the first call and kept in it.
+    """
+
+    def __init__(self, width: int, heads: int, dropout: float = 0.0, bias: bool = True):
+        super().__init__(width, heads, dropout)
+        self.query = Linear(width, width, bias)
+        self.key_value = Linear(width, 2 * width, bias, xavier_uniform(width, width))
+        self.output = Linear(width, width, bias)
+
+    def forward(self, x: Array, memory: Array, rows: Rows, tape: Tape) -> Array:
+        query = self.query.forward(x, tape)
+        context = tape.empty(x.shape, x.dtype)
+        attend = self._over_memory if rows.cache is None else self._over_cache
+        tape.push(self, (attend(query, memory, context, rows, tape), rows, len(memory)))
+        return self.output.forward(context, tape)
+
+    def _over_memory(self, query: Array, memory: Array, context: Array, rows: Rows, tape: Tape) -> list[Saved]:
+        key_value = self.key_value.forward(memory, tape)
+        saved = []
+        for span, keys, real in rows.cross_spans:
+            gathered = tape.empty((keys.size, key_value.shape[1]), key_value.dtype)
+            np.take(key_value, keys.reshape(-1), axis=0, out=gathered, mode="clip")
+            key, value = (self._split(part, *keys.shape) for part in np.split(gathered, 2, axis=1))
+            visible = None if real is None else real[:, None, :, None]
+            out = self._stack(context, span)
+            saved.append(self._attend(self._stack(query, span), key, value, visible, out, tape))
+        return saved
+
+    def _over_cache(self, query: Array, memory: Array, context: Array, rows: Rows, tape: Tape) -> None:
+        cache = rows.cache
+        if not cache.has_memory(self):
+            cache.store_memory(self, *np.split(self.key_value.forward(memory, tape), 2, axis=1))
+        keys, values, real = cache.memory(self)
+        for span in rows.memory_spans:
+            key, value = (self._split(x[span.sequences], span.count, x.shape[1]) for x in (keys, values))
+            visible = None if real is None else real[span.sequences, None, :, None]
+            self._attend(self._stack(query, span), key, value, visible, self._stack(context, span), tape)
+
+    def backward(self, dy: Array, tape: Tape) -> tuple[Array, Array]:
+        dcontext = self.output.backward(dy, tape)
+        saved, rows, memory_count = tape.pop(self)
+        dquery = tape.empty(dcontext.shape, dy.dtype)
+        dkey_value = tape.empty((memory_count, 2 * dcontext.shape[1]), dy.dtype)
+        if len(rows.memory_pieces[0]) < len(rows.memory.lengths):
+            dkey_value[...] = 0  # a memory that nobody attends to
+        for (span, keys, real), of_span in zip(rows.cross_spans, saved, strict=True):
+            gathered = tape.empty((keys.size, dkey_value.shape[1]), dy.dtype)
+            dkey, dvalue = (self._split(part, *keys.shape) for part in np.split(gathered, 2, axis=1))
+            out = (self._stack(dquery, span), dkey, dvalue)
+            attention_backward(self._stack(dcontext, span), of_span, out, tape.empty)
+            if real is None:
+                dkey_value[keys.reshape(-1)] = gathered
+            else:
+                kept = real.reshape(-1)
+                dkey_value[keys.reshape(-1)[kept]] = gathered[kept]
+        dmemory = self.key_value.backward(dkey_value, tape)
+        return self.query.backward(dquery, tape), dmemory

@@ -1,0 +1,68 @@
+"""Memory that is lent, not allocated: a training step that has warmed up takes no fresh large arrays.
+
+Fresh memory costs a page fault for every 4 kB, which is what makes careless NumPy slow. So large results are written
+to blocks that a `Pool` lends. A block belongs to whoever holds an array on it: saved values keep theirs until the
+pass that pushed them pops them, a temporary until its operation returns, and when the last array on a block is gone
+the block is free again, and the most recently freed one, still in the cache, is lent first. Python's reference counts
+say when that is, so no lifetime is written down anywhere and nothing can be freed too early.
+"""
+
+import itertools
+import math
+import mmap
+
+import numpy as np
+
+# Smaller arrays come from the C heap, which recycles them without page faults.
+_SMALLEST = 1 << 15
+
+# The test suite sets this: every block is then lent full of NaN, so that reading what was never written shows.
+poison = False
+
+
+class _Lease(np.ndarray):
+    """The owner of a lent block: every array on the block refers to it, and with the last of them it goes."""
+
+    block: tuple[list, mmap.mmap, int]
+
+    def __del__(self) -> None:
+        free, buffer, offset = self.block
+        free.append((buffer, offset))
+
+
+class Pool:
+    """Blocks of memory by size. One per worker: it is not shared between threads or processes."""
+
+    def __init__(self) -> None:
+        self._free: dict[int, list[tuple[mmap.mmap, int]]] = {}
+        self._stagger = itertools.cycle(range(0, 4096, 320))
+        self.allocated = 0  # bytes taken from the system so far
+
+    def empty(self, shape: tuple[int, ...], dtype: type = np.float32) -> np.ndarray:
+        """An array of this shape with arbitrary contents."""
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if size < _SMALLEST:
+            array = np.empty(shape, dtype)
+        else:
+            array = np.ndarray(shape, dtype, self._lend(_size_class(size)))
+        if poison and array.dtype.kind == "f":
+            array.fill(np.nan)
+        return array
+
+    def _lend(self, size: int) -> _Lease:
+        free = self._free.setdefault(size, [])
+        buffer, offset = free.pop() if free else self._allocate(size)
+        lease = _Lease((size,), np.uint8, buffer, offset)
+        lease.block = (free, buffer, offset)
+        return lease
+
+    def _allocate(self, size: int) -> tuple[mmap.mmap, int]:
+        # Blocks that all begin at the same offset within a page compete for the same lines of the cache.
+        self.allocated += size + 4096
+        return mmap.mmap(-1, size + 4096), next(self._stagger)
+
+
+def _size_class(size: int) -> int:
+    """Round up to an eighth of a power of two, so that batches of nearly the same size use the same blocks."""
+    step = 1 << max(size.bit_length() - 4, 12)
+    return -(-size // step) * step

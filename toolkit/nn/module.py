@@ -1,0 +1,138 @@
+"""Parameters with names, modules that own them, and one vector that holds them all."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from toolkit.errors import ModelError
+from toolkit.functional.arrays import Array
+
+Initializer = Callable[[np.random.Generator, tuple[int, ...]], Array]
+
+# Parameters begin at multiples of a cache line within their vector.
+_ALIGNMENT = 64
+
+
+class Parameter:
+    """A learned array. Weight decay applies to matrices and not to gains and biases, unless told otherwise."""
+
+    data: Array
+
+    def __init__(self, shape: tuple[int, ...], initial: Initializer, decay: bool | None = None):
+        self.shape = shape
+        self.initial = initial
+        self.decay = len(shape) > 1 if decay is None else decay
+
+
+class Module:
+    """Owns parameters and other modules as attributes, and has a `forward` and a `backward` that mirror each other.
+
+    A module remembers nothing between calls: what a pass needs later goes on the `Tape`. It may therefore be called
+    twice in one pass, or by two workers at once.
+    """
+
+    def parameters(self, prefix: str = "") -> dict[str, Parameter]:
+        """Every parameter by its dotted name. One that is shared appears once, under the first of its names."""
+        found: dict[str, Parameter] = {}
+        seen: set[int] = set()
+        for name, parameter in self._walk(prefix):
+            if id(parameter) not in seen:
+                seen.add(id(parameter))
+                found[name] = parameter
+        return found
+
+    def _walk(self, prefix: str) -> Iterator[tuple[str, Parameter]]:
+        for name, value in vars(self).items():
+            members = enumerate(value) if isinstance(value, list) else [(None, value)]
+            for index, member in members:
+                path = f"{prefix}{name}" if index is None else f"{prefix}{name}.{index}"
+                if isinstance(member, Parameter):
+                    yield path, member
+                elif isinstance(member, Module):
+                    yield from member._walk(path + ".")
+
+
+class Model(Module):
+    """A module at the root: its parameters are views into one contiguous `vector`, the decayed ones first.
+
+    Clipping, the optimizer, averaging and the sum over workers are then loops over one vector.
+    """
+
+    vector: Array
+    decayed: int  # this many leading elements of `vector` take weight decay
+
+    def allocate(self, dtype: type = np.float32, vector: Array | None = None) -> None:
+        """Give every parameter its place, in `vector` where given (contents kept) and in new zeros where not."""
+        ordered = sorted(self.parameters().values(), key=lambda parameter: not parameter.decay)
+        starts, size = [], 0
+        self.decayed = 0
+        for parameter in ordered:
+            starts.append(size)
+            length = int(np.prod(parameter.shape))
+            size += -(-length * np.dtype(dtype).itemsize // _ALIGNMENT) * _ALIGNMENT // np.dtype(dtype).itemsize
+            self.decayed = size if parameter.decay else self.decayed
+        self.vector = aligned_zeros(size, dtype) if vector is None else vector
+        self._places = list(zip(ordered, starts, strict=True))
+        for parameter, view in self.views(self.vector).items():
+            parameter.data = view
+
+    def views(self, vector: Array) -> dict[Parameter, Array]:
+        """The same division of another vector of this length, such as the one that gradients are summed in."""
+        return {p: vector[start : start + int(np.prod(p.shape))].reshape(p.shape) for p, start in self._places}
+
+    def initialize(self, generator: np.random.Generator) -> None:
+        """Draw every parameter from its own distribution."""
+        for parameter in self.parameters().values():
+            parameter.data[...] = parameter.initial(generator, parameter.shape)
+
+    def arrays(self) -> dict[str, Array]:
+        """The values by name: views, not copies."""
+        return {name: parameter.data for name, parameter in self.parameters().items()}
+
+    def load_arrays(self, arrays: dict[str, Array], where: str) -> None:
+        """Take values by name; every name and shape must match, and every value must be finite.
+
+        Raises ModelError.
+        """
+        own = self.arrays()
+        if missing := sorted(own.keys() - arrays.keys()):
+            raise ModelError(f"{where} lacks {len(missing)} of the model's parameters, such as {missing[0]}")
+        if foreign := sorted(arrays.keys() - own.keys()):
+            raise ModelError(f"{where} has {len(foreign)} arrays that the model does not know, such as {foreign[0]}")
+        for name, value in own.items():
+            if arrays[name].shape != value.shape:
+                raise ModelError(f"{where}: {name} has shape {arrays[name].shape}, the model expects {value.shape}")
+            if not np.isfinite(arrays[name]).all():
+                raise ModelError(f"{where}: {name} contains values that are not finite numbers")
+            value[...] = arrays[name]
+
+    @property
+    def parameter_count(self) -> int:
+        return sum(int(np.prod(parameter.shape)) for parameter in self.parameters().values())
+
+
+def aligned_zeros(size: int, dtype: type = np.float32) -> Array:
+    """A vector of zeros that begins on a cache line."""
+    itemsize = np.dtype(dtype).itemsize
+    raw = np.zeros(size * itemsize + _ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % _ALIGNMENT
+    return raw[start : start + size * itemsize].view(dtype)
+
+
+def zeros(_generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return np.zeros(shape)
+
+
+def ones(_generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return np.ones(shape)
+
+
+def normal(std: float) -> Initializer:
+    """N(0, std²)."""
+    return lambda generator, shape: generator.standard_normal(shape) * std
+
+
+def xavier_uniform(fan_in: int, fan_out: int) -> Initializer:
+    """U(-a, a) with a = √(6 / (fan_in + fan_out)) (Glorot and Bengio 2010, eq. 16)."""
+    bound = (6 / (fan_in + fan_out)) ** 0.5
+    return lambda generator, shape: generator.uniform(-bound, bound, shape)
