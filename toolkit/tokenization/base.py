@@ -1,0 +1,34 @@
+"""What every tokenizer can do."""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+
+class Tokenizer(Protocol):
+    """Text to ids and back: decode(encode(text)) is text in Unicode normal form C, for every text."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids, the special ones included: every id is below it."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of `text`, without begin or end marker. No text yields a control id, whatever it looks like."""
+        ...
+
+    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
+        """[encode(text) for text in texts], faster."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of `ids` (any integers, NumPy's too). Control ids are skipped."""
+        ...
+
+    def piece(self, token_id: int) -> str:
+        """How to show one id to a person: "▁house", "<0x0A>", "</s>"."""
+        ...
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write into a model directory what `load_tokenizer` needs."""
+        ...

@@ -1,0 +1,30 @@
+"""Special tokens: the same ids in every tokenizer, so that models of one kind can be compared and continued.
+
+Chat markers and spare symbols are reserved from the start: a translation model can later be taught a control
+symbol without moving a single row of its embedding.
+"""
+
+PAD = 0
+UNK = 1
+BOS = 2
+EOS = 3
+SYSTEM = 4
+USER = 5
+ASSISTANT = 6
+END = 7
+SPARE = range(8, 16)
+
+SPECIAL_TOKENS: tuple[str, ...] = (
+    "<pad>",
+    "<unk>",
+    "<s>",
+    "</s>",
+    "<|system|>",
+    "<|user|>",
+    "<|assistant|>",
+    "<|end|>",
+    *(f"<|spare_{index}|>" for index in range(len(SPARE))),
+)
+
+# <unk> is not among them: it stands for text that is lost, and a reader should see that something is missing.
+CONTROL_IDS: frozenset[int] = frozenset(range(len(SPECIAL_TOKENS))) - {UNK}
