@@ -1,0 +1,161 @@
+"""A model on disk: a directory with config.json, model.safetensors, the tokenizer and metrics.json.
+
+It is self-contained and can be copied anywhere. Everything is written under another name, flushed and renamed, so
+what a name points to is always whole; nothing is ever unpickled.
+"""
+
+import dataclasses
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from toolkit.errors import ConfigError, ModelError
+from toolkit.files import atomic_writer
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from toolkit.nn.module import Model
+
+FORMAT_VERSION = 1
+CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
+
+# Every kind of model that a directory can hold, by the name in its config.json.
+_KINDS = {Seq2Seq.kind: (Seq2Seq, Seq2SeqConfig)}
+
+
+def save_model(model: Model, directory: Path, metrics: dict[str, Any] | None = None, half: bool = False) -> None:
+    """Write config, weights and metrics into an existing directory; `half` stores float16.
+
+    Callers that replace a directory write a new one and rename it: see `replaced_directory`.
+    """
+    dtype = np.float16 if half else np.float32
+    arrays = {name: np.ascontiguousarray(value, dtype=dtype) for name, value in model.arrays().items()}
+    save_file(arrays, directory / WEIGHTS_FILE)
+    config = {"format": FORMAT_VERSION, "kind": model.kind, "model": dataclasses.asdict(model.config)}
+    write_json(directory / CONFIG_FILE, config)
+    save_metrics(directory, metrics or {})
+
+
+def model_directory(path: str | os.PathLike[str]) -> Path:
+    """The model directory that `path` means: itself, or the best (else the last) checkpoint of a training run."""
+    path = Path(path)
+    for name in ("best", "last"):
+        pointer = path / name
+        if pointer.is_file() and not (path / CONFIG_FILE).exists():
+            return path / pointer.read_text(encoding="utf-8", errors="replace").strip()
+    return path
+
+
+def load_model(directory: Path, dtype: type = np.float32) -> Model:
+    """Read a model back.  Raises ModelError where the directory is missing, damaged, foreign or of another version."""
+    config = read_json(directory / CONFIG_FILE)
+    if config.get("format") != FORMAT_VERSION:
+        raise ModelError(
+            f"{directory / CONFIG_FILE} has format {config.get('format')!r}: this version reads {FORMAT_VERSION}"
+        )
+    if config.get("kind") not in _KINDS:
+        raise ModelError(f"{directory / CONFIG_FILE} describes a model of kind {config.get('kind')!r}, unknown here")
+    model_class, config_class = _KINDS[config["kind"]]
+    model = model_class(_config_from(config_class, config.get("model"), directory / CONFIG_FILE))
+    model.allocate(dtype)
+    model.load_arrays(_read_weights(directory / WEIGHTS_FILE), str(directory / WEIGHTS_FILE))
+    return model
+
+
+def read_metrics(directory: Path) -> dict[str, Any]:
+    """What the model scored, on what, and the command that trained it; empty where nothing was recorded."""
+    path = directory / METRICS_FILE
+    return read_json(path) if path.exists() else {}
+
+
+def save_metrics(directory: Path, metrics: dict[str, Any]) -> None:
+    """Record what a model scored."""
+    write_json(directory / METRICS_FILE, metrics)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object.  Raises ModelError where the file is missing or not one."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        what = "is not a directory" if not path.parent.is_dir() else f"has no {path.name}"
+        raise ModelError(f"{path.parent} is not a model: it {what}") from None
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise ModelError(f"{path} is damaged: it is not JSON") from None
+    if not isinstance(value, dict):
+        raise ModelError(f"{path} is damaged: it is not a JSON object")
+    return value
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    with atomic_writer(path) as file:
+        file.write((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
+
+
+class replaced_directory:  # noqa: N801  (a context manager, used like a function)
+    """`with replaced_directory(path) as new:` fills a new directory and puts it in the place of `path` when done.
+
+    The files are flushed to the disk before the rename; an error leaves the old directory as it was.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __enter__(self) -> Path:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.new = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.", dir=self.path.parent))
+        return self.new
+
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        if kind is not None:
+            shutil.rmtree(self.new, ignore_errors=True)
+            return
+        self.new.chmod(0o755)
+        for file in (*self.new.rglob("*"), self.new):
+            flush_to_disk(file)
+        if self.path.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.old.", dir=self.path.parent))
+            self.path.rename(old / self.path.name)
+            self.new.rename(self.path)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            self.new.rename(self.path)
+        flush_to_disk(self.path.parent)
+
+
+def flush_to_disk(path: Path) -> None:
+    """fsync a file or a directory, where the system can."""
+    if path.is_dir() and os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _config_from(config_class: type, values: Any, where: Path) -> Any:
+    known = {field.name for field in dataclasses.fields(config_class)}
+    if not isinstance(values, dict) or not values.keys() <= known:
+        unknown = sorted(values.keys() - known) if isinstance(values, dict) else ["the settings themselves"]
+        raise ModelError(f"{where} has settings that this version does not know: {', '.join(unknown)}")
+    try:
+        return config_class(**values)
+    except (ConfigError, TypeError) as error:
+        raise ModelError(f"{where} is damaged: {error}") from None
+
+
+def _read_weights(path: Path) -> dict[str, np.ndarray]:
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise ModelError(f"{path.parent} is not a model: it has no {path.name}") from None
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise ModelError(f"{path} is damaged: {str(error).splitlines()[0]}") from None

@@ -1,0 +1,1 @@
+"""Training: the optimizer, its schedules, workers that share the arithmetic, checkpoints, and the loop around them."""

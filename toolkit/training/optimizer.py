@@ -1,0 +1,80 @@
+"""Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019) over one flat vector of parameters."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolkit.functional.arrays import BLOCK_ELEMENTS, Array
+
+
+@dataclass(frozen=True)
+class Adam:
+    """The rule by which a gradient moves the parameters.
+
+        m ← β₁ m + (1 - β₁) g            v ← β₂ v + (1 - β₂) g²
+        θ ← θ - lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε)
+
+    Weight decay is decoupled (AdamW: θ also shrinks by lr · λ θ) or not (Adam with L2 regularisation: λ θ is part of
+    g), and applies to the leading, decayed part of the vector.
+    """
+
+    beta1: float = 0.9
+    beta2: float = 0.98
+    eps: float = 1e-9
+    weight_decay: float = 0.0
+    decoupled: bool = True
+
+    def update(
+        self,
+        parameters: Array,
+        gradient: Array,
+        moments: tuple[Array, Array],
+        step: int,
+        learning_rate: float,
+        scale: float,
+        decayed: int,
+    ) -> None:
+        """Move a stretch of the parameter vector in place.
+
+        All arrays are the same stretch of their vectors. step: counted from 1. scale: what the gradient is multiplied
+        by first (1 / tokens, clipping). decayed: this many leading elements of the stretch take weight decay. The
+        chain of operations runs block by block, so that each block is read from memory once.
+        """
+        scratch = np.empty(BLOCK_ELEMENTS, parameters.dtype), np.empty(BLOCK_ELEMENTS, parameters.dtype)
+        rate = learning_rate / (1 - self.beta1**step)
+        root = 1 / math.sqrt(1 - self.beta2**step)
+        for start in range(0, len(parameters), BLOCK_ELEMENTS):
+            block = slice(start, min(start + BLOCK_ELEMENTS, len(parameters)))
+            theta, m, v = parameters[block], moments[0][block], moments[1][block]
+            g, size = (part[: len(theta)] for part in scratch)
+            decay_end = min(max(decayed - start, 0), len(theta)) if self.weight_decay else 0
+            np.multiply(gradient[block], scale, out=g)
+            if not self.decoupled:
+                g[:decay_end] += self.weight_decay * theta[:decay_end]
+            else:
+                theta[:decay_end] *= 1 - learning_rate * self.weight_decay
+            m *= self.beta1
+            m += np.multiply(g, 1 - self.beta1, out=size)
+            v *= self.beta2
+            np.multiply(g, g, out=size)
+            v += np.multiply(size, 1 - self.beta2, out=size)
+            np.sqrt(v, out=size)
+            size *= root
+            size += self.eps
+            np.divide(m, size, out=size)
+            theta -= np.multiply(size, rate, out=size)
+
+
+def sum_of_squares(x: Array) -> float:
+    """Σ x², accumulated in float64 over blocks so that it neither overflows early nor loses small entries."""
+    total = 0.0
+    for start in range(0, len(x), BLOCK_ELEMENTS):
+        block = x[start : start + BLOCK_ELEMENTS]
+        total += float(np.vdot(block, block))
+    return total
+
+
+def clip_scale(norm: float, limit: float) -> float:
+    """What a gradient of this norm is multiplied by so that its norm is at most `limit`; 0 means no limit."""
+    return limit / norm if limit and norm > limit else 1.0

@@ -1,0 +1,199 @@
+"""Workers: processes that share the parameters and divide the arithmetic of every update.
+
+A worker's step is a function of (parameters, its shares, seeds) that leaves a gradient sum and returns loss sums. The
+parameters, the moments of the optimizer and one gradient vector a worker lie in shared memory. An update is three
+messages to every worker: compute your gradient; add up your stretch of all gradients; move your stretch of the
+parameters. The main process is the first worker, and the only one where there is one.
+
+Processes, not threads: every NumPy call takes the interpreter's lock again, and on short calls two threads wait for
+each other longer than they work.
+"""
+
+import multiprocessing
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from toolkit.functional.arrays import Array
+from toolkit.functional.output_loss import LossSums
+from toolkit.nn.memory import Pool
+from toolkit.nn.module import Model
+from toolkit.nn.tape import Tape
+from toolkit.training.optimizer import Adam, sum_of_squares
+
+
+class Task(Protocol):
+    """What is trained on: knows its examples and the loss of some of them.  Pickled where processes are spawned."""
+
+    def loss(self, model: Model, share: Any, tape: Tape) -> LossSums:
+        """The loss sums of a share; where the tape keeps, the backward pass too."""
+
+
+class Shared(NamedTuple):
+    """Vectors in shared memory, all divided like the model's parameters."""
+
+    parameters: Array
+    gradients: list[Array]  # one for each worker
+    moments: tuple[Array, Array]
+
+
+class _Worker:
+    """The part of one worker, in whichever process it runs."""
+
+    def __init__(self, index: int, model: Model, task: Task, shared: Shared, optimizer: Adam):
+        self.index, self.model, self.task, self.shared, self.optimizer = index, model, task, shared, optimizer
+        self.views = model.views(shared.gradients[index])
+        self.memory = Pool()
+        size = len(shared.parameters)
+        count = len(shared.gradients)
+        bounds = [size * i // count for i in range(count + 1)]
+        self.stretch = slice(bounds[index], bounds[index + 1])
+
+    def gradient(self, shares: Sequence[tuple[Any, Sequence[int]]]) -> LossSums:
+        """The sums over this worker's shares, each with the seed of its dropout masks; leaves the gradient sum."""
+        self.shared.gradients[self.index][:] = 0
+        sums = [
+            self.task.loss(self.model, share, Tape(self.views, np.random.SFC64(seed), self.memory))
+            for share, seed in shares
+        ]
+        return add_sums(sums)
+
+    def evaluate(self, shares: Sequence[Any]) -> LossSums:
+        """The sums without gradients or dropout."""
+        return add_sums([self.task.loss(self.model, share, Tape(memory=self.memory)) for share in shares])
+
+    def reduce(self) -> float:
+        """Add all workers' gradients over this worker's stretch, into the first; returns its sum of squares."""
+        first, *others = (gradient[self.stretch] for gradient in self.shared.gradients)
+        for other in others:
+            first += other
+        return sum_of_squares(first)
+
+    def update(self, step: int, learning_rate: float, scale: float) -> None:
+        """Move this worker's stretch of the parameters."""
+        stretch = self.stretch
+        moments = tuple(moment[stretch] for moment in self.shared.moments)
+        parameters, gradient = self.shared.parameters[stretch], self.shared.gradients[0][stretch]
+        decayed = max(0, min(self.model.decayed, stretch.stop) - stretch.start)
+        self.optimizer.update(parameters, gradient, moments, step, learning_rate, scale, decayed)
+
+
+class Workers:
+    """The workers of a training run, as a context manager.
+
+    build: makes the model, without values (called again in spawned processes). The model in `self.model` is the
+    caller's to read and write between calls: its vector is the shared one.
+    """
+
+    def __init__(self, build: Callable[[], Model], task: Task, optimizer: Adam, count: int = 1):
+        self._task, self._build, self._optimizer, self._count = task, build, optimizer, count
+        self.model = build()
+        self.model.allocate()
+        size = len(self.model.vector)
+        # Several workers need memory that processes share; one does as well with memory of its own.
+        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        raw = [context.RawArray("b", size * 4 + 64) for _ in range(3 + count)]
+        self.shared = _shared_vectors(raw, size)
+        self.model.allocate(vector=self.shared.parameters)
+        self._local = _Worker(0, self.model, task, self.shared, optimizer)
+        self._context, self._raw = context, raw
+        self._others: list[tuple[Any, Connection]] = []
+
+    def __enter__(self) -> "Workers":
+        self._limits = threadpool_limits(1)
+        for index in range(1, self._count):
+            ours, theirs = self._context.Pipe()
+            arguments = (index, self._build, self._task, self._raw, self._optimizer, theirs, ours)
+            process = self._context.Process(target=_serve, args=arguments, daemon=True)
+            process.start()
+            theirs.close()
+            self._others.append((process, ours))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process, connection in self._others:
+            connection.close()
+            process.join(timeout=5)
+            if process.is_alive():
+                process.terminate()
+                process.join()
+        self._others = []
+        self._limits.restore_original_limits()
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+    def gradient(self, shares: Sequence[Sequence[tuple[Any, Sequence[int]]]]) -> LossSums:
+        """One list of (share, seed) for each worker -> the sums over all."""
+        return add_sums(self._all("gradient", [(own,) for own in shares]))
+
+    def evaluate(self, shares: Sequence[Sequence[Any]]) -> LossSums:
+        """One list of shares for each worker -> the sums over all, without gradients or dropout."""
+        return add_sums(self._all("evaluate", [(own,) for own in shares]))
+
+    def reduce(self) -> float:
+        """Add all gradients up; returns the norm of the sum."""
+        return sum(self._all("reduce", [()] * self._count)) ** 0.5
+
+    def update(self, step: int, learning_rate: float, scale: float) -> None:
+        """Move all parameters."""
+        self._all("update", [(step, learning_rate, scale)] * self._count)
+
+    def _all(self, name: str, arguments: Sequence[tuple]) -> list[Any]:
+        """Call a method of every worker, each with its own arguments, and collect what they return, in order."""
+        for (_, connection), own in zip(self._others, arguments[1:], strict=True):
+            connection.send((name, own))
+        results = [getattr(self._local, name)(*arguments[0])]
+        for process, connection in self._others:
+            try:
+                failed, result = connection.recv()
+            except EOFError:
+                process.join(timeout=1)
+                raise RuntimeError(f"a worker process died with exit code {process.exitcode}") from None
+            if failed:
+                raise RuntimeError(f"a worker failed:\n{result}")
+            results.append(result)
+        return results
+
+
+def _serve(index, build, task, raw, optimizer, connection, other_end) -> None:
+    """The loop of a worker process: answer calls until the main process goes away."""
+    other_end.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the main one decides what it means
+    threadpool_limits(1)
+    model = build()
+    model.allocate(vector=None)
+    shared = _shared_vectors(raw, len(model.vector))
+    model.allocate(vector=shared.parameters)
+    worker = _Worker(index, model, task, shared, optimizer)
+    while True:
+        try:
+            name, arguments = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = (False, getattr(worker, name)(*arguments))
+        except Exception:
+            answer = (True, traceback.format_exc())
+        connection.send(answer)
+
+
+def _shared_vectors(raw: list, size: int) -> Shared:
+    """The shared blocks as vectors that begin on a cache line."""
+    vectors = []
+    for block in raw:
+        array = np.frombuffer(block, np.uint8)
+        start = -array.ctypes.data % 64
+        vectors.append(array[start : start + size * 4].view(np.float32))
+    return Shared(vectors[0], vectors[3:], (vectors[1], vectors[2]))
+
+
+def add_sums(sums: Sequence[LossSums]) -> LossSums:
+    return LossSums(*(sum(column) for column in zip(*sums, strict=True))) if sums else LossSums(0.0, 0.0, 0)
