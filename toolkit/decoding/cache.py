@@ -4,13 +4,42 @@ A decoding step is the model's ordinary `forward` on rows whose sequences have a
 keys and values here and read back everything they have seen.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from toolkit.functional.arrays import Array
 from toolkit.nn.module import Module
-from toolkit.nn.rows import Rows
+from toolkit.nn.rows import Rows, Span
 
 _FIRST_CAPACITY = 32
+
+
+class StepRows(Rows):
+    """One row for each sequence, `beams` consecutive ones to a memory: what a decoding step consists of.
+
+    The same answers as `Rows` gives, without looking at the sequences one by one.
+    """
+
+    def __init__(self, past: Array, beams: int, memory: Rows | None, cache: "Cache"):
+        super().__init__(np.ones(len(past), np.int64), past=past, memory=memory, cache=cache)
+        self._beams = beams
+
+    @cached_property
+    def positions(self) -> Array:
+        return self.past
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        return _one_span(len(self.past), 1)
+
+    @cached_property
+    def memory_spans(self) -> list[Span]:
+        return _one_span(len(self.past) // self._beams, self._beams)
+
+
+def _one_span(count: int, length: int) -> list[Span]:
+    return [Span(slice(0, count * length), slice(0, count), count, length)] if count else []
 
 
 class Cache:
@@ -29,10 +58,11 @@ class Cache:
 
     def rows(self, lengths: Array) -> Rows:
         """The rows of the next tokens, `lengths` of them for each sequence."""
-        memory_of = None
-        if self._memory_lengths is not None:
-            memories = len(self._memory_lengths)
-            memory_of = np.repeat(np.arange(memories), len(self.lengths) // max(memories, 1))
+        memories = 0 if self._memory_lengths is None else len(self._memory_lengths)
+        beams = len(self.lengths) // memories if memories else 1
+        if (lengths == 1).all():
+            return StepRows(self.lengths.copy(), beams, self._memory_rows, self)
+        memory_of = np.repeat(np.arange(memories), beams) if memories else None
         return Rows(lengths, past=self.lengths.copy(), memory=self._memory_rows, memory_of=memory_of, cache=self)
 
     def advance(self, lengths: Array) -> None:
@@ -81,27 +111,45 @@ class Cache:
 
     def memory(self, owner: Module) -> tuple[Array, Array, Array | None]:
         """Keys and values (memories, S, D) of the memory, and which of them are real (None: all)."""
+        longest, real = self._visible
+        key, value = self._memories[owner]
+        return key[:, :longest], value[:, :longest], real
+
+    @cached_property
+    def _visible(self) -> tuple[int, Array | None]:
+        """Keys of the longest memory, and which keys of each are real."""
         longest = int(self._memory_lengths.max(initial=0))
         real = np.arange(longest) < self._memory_lengths[:, None]
-        key, value = self._memories[owner]
-        return key[:, :longest], value[:, :longest], None if real.all() else real
+        return longest, None if real.all() else real
 
     def select(self, origins: Array) -> None:
-        """Sequence i becomes a copy of sequence origins[i]; only rows that change are copied."""
-        old, self.lengths = self.lengths, self.lengths[origins]
-        count, time = len(origins), int(old.max(initial=0))
-        changed = np.flatnonzero(origins != np.arange(count))
-        for owner, layer in self._layers.items():
-            for stored in layer:
-                stored[changed, :time] = stored[origins[changed], :time]
-            self._layers[owner] = tuple(stored[:count] for stored in layer)
+        """Sequence i becomes a copy of sequence origins[i]; there may be fewer of them afterwards, or more."""
+        time = int(self.lengths.max(initial=0))
+        self.lengths = self.lengths[origins]
+        _select(self._layers, origins, time)
 
     def select_memories(self, origins: Array) -> None:
         """The same for the memories."""
         self._memory_lengths = self._memory_lengths[origins]
-        count = len(origins)
-        changed = np.flatnonzero(origins != np.arange(count))
-        for owner, layer in self._memories.items():
+        self.__dict__.pop("_visible", None)
+        _select(self._memories, origins, self._memory_rows.longest)
+
+
+def _select(layers: dict[Module, tuple[Array, Array]], origins: Array, time: int) -> None:
+    """Rearrange stored arrays (sequences, time, D) in place; only rows that change are copied."""
+    count = len(origins)
+    changed = np.flatnonzero(origins != np.arange(count))
+    moved = origins[changed]
+    for owner, layer in layers.items():
+        if count > len(layer[0]):
+            layer = tuple(_grown(stored, count, time) for stored in layer)
+        if len(changed):
             for stored in layer:
-                stored[changed] = stored[origins[changed]]
-            self._memories[owner] = tuple(stored[:count] for stored in layer)
+                stored[changed, :time] = stored[moved, :time]
+        layers[owner] = tuple(stored[:count] for stored in layer)
+
+
+def _grown(stored: Array, count: int, time: int) -> Array:
+    grown = np.zeros((count, *stored.shape[1:]), stored.dtype)
+    grown[: len(stored), :time] = stored[:, :time]
+    return grown

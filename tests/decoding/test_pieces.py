@@ -1,0 +1,197 @@
+"""The pieces that searches are made of, each alone."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.decoding import GenerationConfig, Hypothesis, generate
+from toolkit.decoding.beam_state import Finished, keep_in_place, settled
+from toolkit.decoding.cache import Cache
+from toolkit.decoding.distribution import best_continuations, forbid_control_tokens, force_end, log_sum_exp
+from toolkit.decoding.session import fill_holes
+from toolkit.errors import ConfigError, DataError
+from toolkit.nn.rows import Rows
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+@pytest.mark.parametrize("shift", [0.0, 500.0, -500.0])
+def test_log_sum_exp(scale, shift):
+    logits = np.random.default_rng(0).standard_normal((70, 1000)) * scale + shift
+    logits[3] = 0.0
+    expected = np.logaddexp.reduce(logits, axis=1)
+    np.testing.assert_allclose(log_sum_exp(logits), expected, rtol=1e-12)
+    np.testing.assert_allclose(log_sum_exp(logits.astype(np.float32)), expected, rtol=1e-5)
+
+
+def test_only_ordinary_tokens_and_the_end_mark_are_permitted():
+    logits = np.zeros((2, 20))
+    forbid_control_tokens(logits)
+    assert np.flatnonzero(logits[1] == 0).tolist() == [3, 16, 17, 18, 19]
+    force_end(logits, np.array([True, False]))
+    assert np.flatnonzero(logits[0] == 0).tolist() == [3]
+    assert np.isfinite(logits[1]).sum() == 5
+
+
+@pytest.mark.parametrize("vocabulary", [3, 255, 256, 257, 700])
+@pytest.mark.parametrize("width", [1, 4])
+@pytest.mark.parametrize("ties", [False, True])
+def test_best_continuations_equal_a_full_sort(vocabulary, width, ties):
+    generator = np.random.default_rng(vocabulary)
+    logits = generator.standard_normal((3 * width, vocabulary))
+    if ties:
+        logits = np.round(logits)
+    scores = generator.standard_normal((3, width))
+    scores[1, -1] = -np.inf
+    logits[0, : vocabulary // 2] = -np.inf
+    count = 20
+    sums, beams, tokens = best_continuations(logits, scores, count)
+    everything = (logits.reshape(3, width, -1) + scores[:, :, None]).reshape(3, -1)
+    expected = np.full((3, count), -np.inf)
+    ranked = -np.sort(-everything, axis=1)[:, :count]
+    expected[:, : ranked.shape[1]] = ranked
+    np.testing.assert_array_equal(sums, expected)
+    for row in range(3):
+        real = sums[row] > -np.inf
+        found = list(zip(beams[row, real], tokens[row, real], strict=True))
+        assert len(set(found)) == len(found)
+        values = [everything[row, beam * vocabulary + token] for beam, token in found]
+        assert values == sums[row, real].tolist()
+
+
+@given(st.lists(st.booleans(), max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_holes_are_filled_by_the_last_ones(live):
+    live = np.array(live, bool)
+    order = fill_holes(live)
+    assert sorted(order) == np.flatnonzero(live).tolist()
+    stay = order == np.arange(len(order))
+    assert stay.sum() == live[: len(order)].sum()
+
+
+def test_children_stand_where_their_parents_stood():
+    for parents in itertools.product(range(4), repeat=4):
+        order = keep_in_place(np.array([parents]))[0]
+        assert sorted(order) == [0, 1, 2, 3]
+        placed = np.array(parents)[order]
+        assert all(placed[parent] == parent for parent in set(parents))
+
+
+def test_the_finished_list_keeps_the_best():
+    finished = Finished(2, wanted=2)
+    for score in (-3.0, -1.0, -2.0, -4.0):
+        finished.add(1, Hypothesis([], score, score, True))
+    assert [each.score for each in finished.hypotheses[1]] == [-1.0, -2.0]
+    assert finished.thresholds.tolist() == [-np.inf, -2.0]
+    assert finished.hypotheses[0] == []
+
+
+@pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 1.0, 2.0])
+def test_settled_means_that_no_length_still_possible_would_do(power):
+    generator = np.random.default_rng(0)
+    live, thresholds = -20 * generator.random(500), -5 * generator.random(500)
+    limits = generator.integers(4, 12, 500)
+    now = settled(live, thresholds, 4, limits, power)
+    for each, threshold, limit, claimed in zip(live, thresholds, limits, now, strict=True):
+        assert claimed == ((each / np.arange(4, limit + 1) ** power).max() <= threshold)
+    assert 0 < now.sum() < 500
+
+
+def test_a_sentence_without_live_hypotheses_is_settled():
+    nothing = np.array([-np.inf])
+    assert settled(nothing, nothing, 2, np.array([5]), 1.0).all()
+
+
+def test_the_cache_selects_grows_and_shrinks():
+    generator = np.random.default_rng(0)
+    cache, owner, told = Cache(3), object(), [[] for _ in range(3)]
+
+    def write(lengths):
+        lengths = np.array(lengths)
+        rows = cache.rows(lengths)
+        key = generator.standard_normal((rows.total, 2))
+        for sequence, part in enumerate(np.split(key, rows.starts[1:])):
+            told[sequence] += part.tolist()
+        keys, values = cache.extend(owner, key, -key, rows)
+        cache.advance(lengths)
+        for sequence, expected in enumerate(told):
+            np.testing.assert_array_equal(keys[sequence, : len(expected)], expected)
+            np.testing.assert_array_equal(values[sequence, : len(expected)], -np.array(expected))
+
+    write([2, 2, 2])
+    write([1, 3, 2])  # unequal pasts from here on
+    for origins in ([2, 1, 0], [0, 0, 1, 1, 2, 2], [5, 5, 2], [1, 0]):
+        cache.select(np.array(origins))
+        told = [list(told[origin]) for origin in origins]
+        write([1] * len(origins))
+    write([40, 1])
+
+
+def test_the_cache_selects_memories():
+    lengths = np.array([2, 4, 1])
+    cache, owner = Cache(3, Rows(lengths)), object()
+    rows = np.arange(7.0)[:, None]
+    cache.store_memory(owner, rows, -rows)
+    assert cache.memory(owner)[2].sum(axis=1).tolist() == [2, 4, 1]
+    cache.select_memories(np.array([2, 0]))
+    key, value, real = cache.memory(owner)
+    assert key.shape == (2, 2, 1)
+    assert key[1, :, 0].tolist() == [0, 1]
+    assert (key[real] == -value[real]).all()
+    assert key[0, 0, 0] == 6
+    cache.select_memories(np.array([1]))
+    assert cache.memory(owner)[2] is None
+
+
+def test_a_step_asks_what_ordinary_rows_ask():
+    """A decoding step's shortcuts give the answers of `Rows`."""
+    cache = Cache(6, Rows(np.array([2, 3])))
+    cache.lengths[:] = [4, 4, 4, 7, 7, 7]
+    step = cache.rows(np.ones(6, np.int64))
+    plain = Rows(step.lengths, past=cache.lengths, memory=step.memory, memory_of=np.array([0, 0, 0, 1, 1, 1]))
+    assert type(step) is not Rows
+    assert step.spans == plain.spans
+    assert step.memory_spans == plain.memory_spans
+    assert step.positions.tolist() == plain.positions.tolist()
+    assert step.longest == plain.longest == 8
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("num_beams", 0),
+        ("num_beams", 2.0),
+        ("num_beams", True),
+        ("num_return_sequences", 2),
+        ("max_new_tokens", 0),
+        ("max_new_tokens", 1.5),
+        ("top_k", -1),
+        ("top_p", 1.1),
+        ("top_p", "all"),
+        ("temperature", -0.1),
+        ("temperature", float("nan")),
+        ("length_penalty", float("inf")),
+        ("seed", -1),
+        ("do_sample", 1),
+    ],
+)
+def test_foolish_settings_are_refused_by_name(setting, value):
+    with pytest.raises(ConfigError, match=setting):
+        GenerationConfig(**{setting: value})
+
+
+def test_contradictions_are_refused(random_model, make_sources):
+    with pytest.raises(ConfigError, match="num_beams"):
+        GenerationConfig(num_beams=2, do_sample=True)
+    model = random_model(positions="learned")
+    with pytest.raises(ConfigError, match="64"):
+        generate(model, [[20]], GenerationConfig(max_new_tokens=65))
+    with pytest.raises(ConfigError, match="batch_size"):
+        generate(model, [[20]], batch_size=0)
+    with pytest.raises(DataError, match="sentence 2 has 64 tokens"):
+        generate(model, [[20], [20] * 64])
+    with pytest.raises(DataError, match="sentence 2 has ids outside"):
+        generate(model, [[20], [37]])
+    assert len(generate(model, make_sources([63]), GenerationConfig(max_new_tokens=64))) == 1

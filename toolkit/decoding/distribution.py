@@ -1,0 +1,98 @@
+"""From a model's logits to what a search needs of them: normalisers, permitted tokens, the best few continuations."""
+
+import numpy as np
+
+from toolkit.functional.arrays import Array, row_blocks
+from toolkit.tokenization.special import EOS, SPECIAL_TOKENS
+
+# Logits are searched by columns of this many: see `best_continuations`.
+_COLUMNS = 256
+
+# While the largest logit of a row lies within ± this, the sum of exponentials neither overflows nor vanishes, and the
+# usual subtraction of the largest one can be left out.
+_SAFE_LOGIT = 40.0
+
+
+def log_sum_exp(logits: Array) -> Array:
+    """log Σ_v exp z_nv, so that log_softmax(z)_nv = z_nv - log_sum_exp(z)_n, for the few v that are needed.
+
+    Shapes: (N, V) -> (N,), in float64 because sequences add these up.
+    """
+    result = np.empty(len(logits))
+    ones = np.ones(logits.shape[1], logits.dtype)
+    scratch = None
+    for rows in row_blocks(*logits.shape):
+        block = logits[rows]
+        scratch = np.empty_like(block) if scratch is None else scratch[: len(block)]
+        largest = block.max(axis=1)
+        if np.abs(largest).max() > _SAFE_LOGIT:
+            np.exp(np.subtract(block, largest[:, None], out=scratch), out=scratch)
+        else:
+            largest = 0.0
+            np.exp(block, out=scratch)
+        result[rows] = np.log(scratch @ ones) + largest
+    return result
+
+
+def forbid_control_tokens(logits: Array) -> None:
+    """Leave ordinary tokens and the end mark: no padding, begin mark, <unk>, chat marker or spare symbol is written.
+
+    Shapes: (N, V), changed in place. What was taken away is not given to other tokens: log-probabilities stay the
+    model's own, computed before.
+    """
+    logits[:, :EOS] = -np.inf
+    logits[:, EOS + 1 : len(SPECIAL_TOKENS)] = -np.inf
+
+
+def force_end(logits: Array, rows: Array) -> None:
+    """Leave nothing but the end mark in some rows.  Shapes: logits (N, V), changed in place; rows (N,) of bool."""
+    end = logits[rows, EOS]
+    logits[rows] = -np.inf
+    logits[rows, EOS] = end
+
+
+def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array, Array, Array]:
+    """The `count` largest sums z_nv + score_n over all beams n and tokens v of each sentence, best first.
+
+    The logits of a row are written as lines of S columns. A column's maximum is one of the sums, so the `count` best
+    columns contain the `count` best sums, and only those columns are looked at one by one.
+
+    Shapes: logits (B·W, V), scores (B, W) -> sums, beams and tokens (B, count), filled up with -inf where B·W·V is
+    less.
+    """
+    batch, width = scores.shape
+    size, span = logits.shape[1], min(_COLUMNS, logits.shape[1])
+    maxima = _column_maxima(logits, span).reshape(batch, width, span) + scores[:, :, None]
+    columns = _largest(maxima.reshape(batch, width * span), count)
+    beams, columns = np.divmod(columns, span)
+    tokens = columns[:, :, None] + span * np.arange(-(-size // span))  # (B, columns, lines)
+    rows = np.arange(batch)[:, None] * width + beams
+    sums = logits[rows[:, :, None], np.minimum(tokens, size - 1)] + scores.reshape(-1)[rows][:, :, None]
+    sums[tokens >= size] = -np.inf
+    depth, sums, tokens = tokens.shape[2], sums.reshape(batch, -1), tokens.reshape(batch, -1)
+    best = _largest(sums, count)
+    best = np.take_along_axis(best, np.argsort(-np.take_along_axis(sums, best, 1), axis=1, kind="stable"), 1)
+    found = (sums, np.repeat(beams, depth, axis=1), tokens)
+    sums, beams, tokens = (np.take_along_axis(part, best, 1) for part in found)
+    if missing := count - best.shape[1]:
+        sums = np.pad(sums, ((0, 0), (0, missing)), constant_values=-np.inf)
+        beams, tokens = (np.pad(part, ((0, 0), (0, missing))) for part in (beams, tokens))
+    return sums, beams, tokens
+
+
+def _column_maxima(logits: Array, span: int) -> Array:
+    """(N, V) -> (N, span): entry s is the largest of s, s + span, s + 2·span, ..."""
+    whole = logits.shape[1] // span * span
+    maxima = logits[:, :whole].reshape(len(logits), -1, span).max(axis=1)
+    tail = logits[:, whole:]
+    head = maxima[:, : tail.shape[1]]
+    np.maximum(head, tail, out=head)
+    return maxima
+
+
+def _largest(values: Array, count: int) -> Array:
+    """The indices of the `count` largest entries of each row, all of them where there are no more; in any order."""
+    size = values.shape[1]
+    if count >= size:
+        return np.broadcast_to(np.arange(size), values.shape)
+    return np.argpartition(values, size - count, axis=1)[:, size - count :]

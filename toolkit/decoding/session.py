@@ -1,0 +1,56 @@
+"""A batch of sentences that is being decoded: its model, its caches, and how sequences are dropped and reordered.
+
+Searches know nothing else of a model: they hand in the last token of every sequence and get the logits of the next.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolkit.decoding.cache import Cache
+from toolkit.functional.arrays import Array
+from toolkit.models.seq2seq import Seq2Seq
+from toolkit.nn.memory import Pool
+from toolkit.nn.rows import Rows
+from toolkit.nn.tape import Tape
+from toolkit.tokenization.special import EOS
+
+
+class Session:
+    """B source sentences, encoded once, and N sequences that grow by a token a step, N / B for each sentence.
+
+    It begins with one sequence for each sentence, which has read nothing yet.
+    """
+
+    def __init__(self, model: Seq2Seq, sources: Sequence[Sequence[int]], pool: Pool):
+        self._model, self._tape = model, Tape(memory=pool)
+        rows = Rows(np.array([len(source) + 1 for source in sources]))
+        ids = np.array([token for source in sources for token in (*source, EOS)])
+        self._memory = model.encode(ids, rows, self._tape)
+        self._cache = Cache(len(sources), rows)
+
+    def logits(self, ids: Array) -> Array:
+        """Read one token of every sequence and score all tokens as the next.  Shapes: (N,) -> (N, V).
+
+        The result is the caller's to change.
+        """
+        lengths = np.ones(len(ids), np.int64)
+        x = self._model.decode(ids, self._memory, self._cache.rows(lengths), self._tape)
+        self._cache.advance(lengths)
+        return self._model.logits(x, self._tape)
+
+    def select(self, sentences: Array, sequences: Array) -> None:
+        """Sentence i becomes what sentences[i] was, sequence j what sequences[j] was; the others are dropped."""
+        self._cache.select_memories(sentences)
+        self._cache.select(sequences)
+
+
+def fill_holes(live: Array) -> Array:
+    """Who stays, in the order that moves the fewest: the last ones take the places of those that leave.
+
+    Shapes: (B,) of bool -> indices, as many as are live.
+    """
+    count = np.count_nonzero(live)
+    order = np.arange(count)
+    order[~live[:count]] = count + np.flatnonzero(live[count:])
+    return order
