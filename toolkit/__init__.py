@@ -1,1 +1,18 @@
 """A transformer toolkit in NumPy, every derivative written by hand."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolkit.api import Translator, load
+
+__all__ = ["Translator", "__version__", "load"]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import the library when it is first used: the command line should not wait for what a verb does not need."""
+    if name in ("Translator", "load"):
+        from toolkit import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'toolkit' has no attribute {name!r}")

@@ -83,9 +83,7 @@ def activated_linear(
     return y, (x, weight, bias is not None, slope)
 
 
-def activated_linear_backward(
-    dy: Array, saved: Saved, empty: Empty = np.empty
-) -> tuple[Array, Array, Array | None]:
+def activated_linear_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> tuple[Array, Array, Array | None]:
     """The chain rule, element by element and then as in `linear_backward`:
 
         dz = dy · f'(x W + b) · mask · scale        dx = dz Wᵀ        dW = xᵀ dz        db = Σ_n dz_n

@@ -32,7 +32,7 @@ class Seq2SeqConfig:
     norm: Literal["pre", "post"] = "pre"  # layer norm before each sub-layer, or after its residual sum
     bias: bool = True  # biases in linear maps and norms
     positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
-    max_length: int = 256  # tokens, end mark included: the longest sequence to train on, and all that learned positions know
+    max_length: int = 256  # tokens with end mark: the longest to train on, and all that learned positions know
     tie: Literal["none", "decoder", "all"] = "all"  # which embeddings are one table: target and output, or source too
     embedding_dropout: float = 0.1
     attention_dropout: float = 0.1
@@ -116,21 +116,18 @@ class Seq2Seq(Model):
         table = self.output.table.data
         return np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
 
-    def loss(
-        self, batch: Seq2SeqBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None
-    ) -> LossSums:
+    def loss(self, batch: Seq2SeqBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:
         """The sums of the losses of all target tokens; `backward` follows if the tape keeps."""
         memory = self.encode(batch.sources, batch.source_rows, tape)
         x = self.decode(batch.inputs, memory, batch.rows, tape)
         table = self.output.table.data
         sums, saved = output_loss(x, table, None, batch.labels, smoothing, prior, tape.keeps, tape.empty)
-        tape.push(self, (saved, len(memory)))
+        tape.push(self, saved)
         return sums
 
     def backward(self, tape: Tape, dloss: float = 1.0) -> None:
         """Add dloss times the gradient of the last `loss` on this tape to the tape's gradients."""
-        saved, memory_count = tape.pop(self)
-        dx, dtable, _ = output_loss_backward(dloss, saved)
+        dx, dtable, _ = output_loss_backward(dloss, tape.pop(self))
         tape.accumulate(self.output.table, dtable)
         pre_norm = self.config.norm == "pre"
         dx = self.decoder_norm.backward(dx, tape) if pre_norm else dx

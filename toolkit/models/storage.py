@@ -24,6 +24,8 @@ from toolkit.nn.module import Model
 FORMAT_VERSION = 1
 CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
 
+_TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
 # Every kind of model that a directory can hold, by the name in its config.json.
 _KINDS = {Seq2Seq.kind: (Seq2Seq, Seq2SeqConfig)}
 
@@ -58,12 +60,20 @@ def load_model(directory: Path, dtype: type = np.float32) -> Model:
         raise ModelError(
             f"{directory / CONFIG_FILE} has format {config.get('format')!r}: this version reads {FORMAT_VERSION}"
         )
-    if config.get("kind") not in _KINDS:
+    if config.get("kind") not in list(_KINDS):  # a list: JSON may hold what cannot be hashed
         raise ModelError(f"{directory / CONFIG_FILE} describes a model of kind {config.get('kind')!r}, unknown here")
     model_class, config_class = _KINDS[config["kind"]]
-    model = model_class(_config_from(config_class, config.get("model"), directory / CONFIG_FILE))
+    model_config = _config_from(config_class, config.get("model"), directory / CONFIG_FILE)
+    arrays = _read_weights(directory / WEIGHTS_FILE)
+    # A damaged digit must not ask for more memory than there is: nothing is larger than the weights that belong to it.
+    size = sum(array.size for array in arrays.values())
+    sizes = (v for k, v in dataclasses.asdict(model_config).items() if isinstance(v, int) and k != "max_length")
+    if max(sizes) > size:
+        raise ModelError(f"{directory / CONFIG_FILE} describes a larger model than {WEIGHTS_FILE} beside it holds")
+    model = model_class(model_config)
+    model.check_arrays(arrays, str(directory / WEIGHTS_FILE))
     model.allocate(dtype)
-    model.load_arrays(_read_weights(directory / WEIGHTS_FILE), str(directory / WEIGHTS_FILE))
+    model.load_arrays(arrays, str(directory / WEIGHTS_FILE))
     return model
 
 
@@ -142,10 +152,13 @@ def flush_to_disk(path: Path) -> None:
 
 
 def _config_from(config_class: type, values: Any, where: Path) -> Any:
-    known = {field.name for field in dataclasses.fields(config_class)}
-    if not isinstance(values, dict) or not values.keys() <= known:
-        unknown = sorted(values.keys() - known) if isinstance(values, dict) else ["the settings themselves"]
+    known = {field.name: type(field.default) for field in dataclasses.fields(config_class)}
+    if not isinstance(values, dict) or not values.keys() <= known.keys():
+        unknown = sorted(values.keys() - known.keys()) if isinstance(values, dict) else ["the settings themselves"]
         raise ModelError(f"{where} has settings that this version does not know: {', '.join(unknown)}")
+    for name, value in values.items():
+        if type(value) is not known[name] and not (known[name] is float and type(value) is int):
+            raise ModelError(f"{where} is damaged: {name} is {value!r}, not {_TYPE_NAMES[known[name]]}")
     try:
         return config_class(**values)
     except (ConfigError, TypeError) as error:

@@ -41,16 +41,20 @@ class Pool:
     def empty(self, shape: tuple[int, ...], dtype: type = np.float32) -> np.ndarray:
         """An array of this shape with arbitrary contents."""
         size = math.prod(shape) * np.dtype(dtype).itemsize
-        if size < _SMALLEST:
-            array = np.empty(shape, dtype)
-        else:
-            array = np.ndarray(shape, dtype, self._lend(_size_class(size)))
+        small = size < _SMALLEST
+        array = np.empty(shape, dtype) if small else np.ndarray(shape, dtype, self._lend(_size_class(size)))
         if poison and array.dtype.kind == "f":
             array.fill(np.nan)
         return array
 
     def _lend(self, size: int) -> _Lease:
         free = self._free.setdefault(size, [])
+        if not free:
+            # Batches differ in size: a free block that is at most half as large again will do as well as a new one.
+            larger = size
+            while not free and (larger := _size_class(larger + 1)) <= size * 3 // 2:
+                free = self._free.get(larger, ())
+            free = free or self._free[size]
         buffer, offset = free.pop() if free else self._allocate(size)
         lease = _Lease((size,), np.uint8, buffer, offset)
         lease.block = (free, buffer, offset)

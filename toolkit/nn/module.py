@@ -94,17 +94,22 @@ class Model(Module):
 
         Raises ModelError.
         """
-        own = self.arrays()
+        self.check_arrays(arrays, where)
+        for name, value in self.arrays().items():
+            value[...] = arrays[name]
+
+    def check_arrays(self, arrays: dict[str, Array], where: str) -> None:
+        """Raises ModelError where `load_arrays` would.  Needs no allocated parameters."""
+        own = self.parameters()
         if missing := sorted(own.keys() - arrays.keys()):
             raise ModelError(f"{where} lacks {len(missing)} of the model's parameters, such as {missing[0]}")
         if foreign := sorted(arrays.keys() - own.keys()):
             raise ModelError(f"{where} has {len(foreign)} arrays that the model does not know, such as {foreign[0]}")
-        for name, value in own.items():
-            if arrays[name].shape != value.shape:
-                raise ModelError(f"{where}: {name} has shape {arrays[name].shape}, the model expects {value.shape}")
-            if not np.isfinite(arrays[name]).all():
-                raise ModelError(f"{where}: {name} contains values that are not finite numbers")
-            value[...] = arrays[name]
+        for name, parameter in own.items():
+            if arrays[name].shape != parameter.shape:
+                raise ModelError(f"{where}: {name} has shape {arrays[name].shape}, the model expects {parameter.shape}")
+            if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
+                raise ModelError(f"{where}: {name} contains values that are not finite floating-point numbers")
 
     @property
     def parameter_count(self) -> int:

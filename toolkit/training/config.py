@@ -43,7 +43,7 @@ class TrainingConfig:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
         for name in ("warmup", "final_learning_rate", "weight_decay", "clip", "patience", "seed"):
-            if getattr(self, name) < 0:
+            if not getattr(self, name) >= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must not be negative")
         for name in ("beta1", "beta2", "label_smoothing"):
             if not 0 <= getattr(self, name) < 1:
@@ -51,6 +51,9 @@ class TrainingConfig:
         for name in ("learning_rate", "eps"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be above 0")
-        for name, choices in (("optimizer", ("adamw", "adam")), ("schedule", SCHEDULES)):
+        for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(choices)}")
+
+
+_CHOICES = {"optimizer": ("adamw", "adam"), "schedule": SCHEDULES, "best_by": ("loss", "bleu", "chrf")}

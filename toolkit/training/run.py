@@ -116,7 +116,9 @@ class Run:
         now = json.loads(json.dumps(self.settings))
         changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
         if changed:
-            raise ConfigError(f"{self.path} was started with other settings ({', '.join(changed)}): resume with the same")
+            raise ConfigError(
+                f"{self.path} was started with other settings ({', '.join(changed)}): resume with the same"
+            )
 
     def _cut_log(self, update: int) -> None:
         """Forget what was logged after the checkpoint: it will be logged again."""

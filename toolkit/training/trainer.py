@@ -112,11 +112,7 @@ class Trainer:
         step = progress.update + 1
         sums = self.workers.gradient(self._shares(step))
         norm = self.workers.reduce() / sums.tokens
-        if not (math.isfinite(sums.loss) and math.isfinite(norm)):
-            raise DivergenceError(
-                f"training diverged at update {step}: the loss is no longer a finite number; "
-                f"the last good checkpoint is in {self.run.path}; try a lower learning rate or a longer warm-up"
-            )
+        self._check_finite(step, math.isfinite(sums.loss) and math.isfinite(norm))
         self.workers.update(step, self.schedule(step), clip_scale(norm, config.clip) / sums.tokens)
         progress.update = step
         progress.tokens += sums.tokens
@@ -126,6 +122,13 @@ class Trainer:
         if step % _LOG_EVERY == 0 or step == config.updates:
             self._log_averages(step, bar)
         bar.update()
+
+    def _check_finite(self, step: int, finite: bool) -> None:
+        if not finite:
+            raise DivergenceError(
+                f"training diverged at update {step}: the loss is no longer a finite number; "
+                f"the last good checkpoint is in {self.run.path}; try a lower learning rate or a longer warm-up"
+            )
 
     def _shares(self, step: int) -> list[list[tuple[Any, list[int]]]]:
         """For each worker, its share of each of the update's batches, with the seed of its dropout masks."""
@@ -161,6 +164,7 @@ class Trainer:
     def _validate(self, bar: tqdm) -> None:
         sums = self.validation_loss()
         loss = sums.negative_log_likelihood / sums.tokens
+        self._check_finite(self.progress.update, math.isfinite(loss))
         evaluation = self.evaluate(self.model)
         scores = {"loss": loss, "perplexity": math.exp(min(loss, 700)), **evaluation.scores}
         progress = self.progress
@@ -180,6 +184,7 @@ class Trainer:
 
     def _save(self, is_best: bool) -> None:
         progress = self.progress
+        self._check_finite(progress.update, bool(np.isfinite(self.model.vector).all()))
         metrics = {"update": progress.update, "validation": progress.scores}
         self.run.save(self.model, self.tokenizer, self.workers.shared.moments, asdict(progress), metrics, is_best)
 

@@ -117,8 +117,9 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process, connection in self._others:
+        for _, connection in self._others:  # all before any is waited for: forked workers hold their elders' ends too
             connection.close()
+        for process, _ in self._others:
             process.join(timeout=5)
             if process.is_alive():
                 process.terminate()
@@ -148,19 +149,32 @@ class Workers:
 
     def _all(self, name: str, arguments: Sequence[tuple]) -> list[Any]:
         """Call a method of every worker, each with its own arguments, and collect what they return, in order."""
-        for (_, connection), own in zip(self._others, arguments[1:], strict=True):
-            connection.send((name, own))
-        results = [getattr(self._local, name)(*arguments[0])]
+        for (process, connection), own in zip(self._others, arguments[1:], strict=True):
+            try:
+                connection.send((name, own))
+            except OSError:
+                raise _died(process) from None
+        with _quiet_arithmetic():
+            results = [getattr(self._local, name)(*arguments[0])]
         for process, connection in self._others:
             try:
                 failed, result = connection.recv()
-            except EOFError:
-                process.join(timeout=1)
-                raise RuntimeError(f"a worker process died with exit code {process.exitcode}") from None
+            except (EOFError, OSError):
+                raise _died(process) from None
             if failed:
                 raise RuntimeError(f"a worker failed:\n{result}")
             results.append(result)
         return results
+
+
+def _quiet_arithmetic() -> np.errstate:
+    """A run that diverges is told once, by the trainer, and not by warnings about what overflows on the way."""
+    return np.errstate(over="ignore", divide="ignore", invalid="ignore")
+
+
+def _died(process: Any) -> RuntimeError:
+    process.join(timeout=1)
+    return RuntimeError(f"a worker process died with exit code {process.exitcode}")
 
 
 def _serve(index, build, task, raw, optimizer, connection, other_end) -> None:
@@ -179,10 +193,14 @@ def _serve(index, build, task, raw, optimizer, connection, other_end) -> None:
         except (EOFError, OSError):
             return
         try:
-            answer = (False, getattr(worker, name)(*arguments))
+            with _quiet_arithmetic():
+                answer = (False, getattr(worker, name)(*arguments))
         except Exception:
             answer = (True, traceback.format_exc())
-        connection.send(answer)
+        try:
+            connection.send(answer)
+        except OSError:  # the main process has left without waiting
+            return
 
 
 def _shared_vectors(raw: list, size: int) -> Shared:

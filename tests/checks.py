@@ -1,0 +1,75 @@
+"""The check that every derivative of the toolkit meets, and models small enough to check whole."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from toolkit.data.collate import translation_batch
+from toolkit.functional.arrays import Array
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
+
+
+def check_pair(
+    forward: Callable[..., tuple[Any, Any]],
+    backward: Callable[[Any, Any], tuple[Array, ...]],
+    arguments: Sequence[Array],
+    rng: np.random.Generator,
+    step: float = 1e-5,
+) -> None:
+    """Compare <gradient, direction> with a central difference, for every argument, along a random direction.
+
+    The arguments are float64 and come from `rng`, never from an initialiser: with a gain of 1 a wrong gradient passes.
+    """
+    output, saved = forward(*arguments)
+    cotangent = rng.standard_normal(np.shape(output))
+    gradients = backward(cotangent, saved)
+    for index, (argument, gradient) in enumerate(zip(arguments, gradients, strict=True)):
+        assert gradient.shape == argument.shape, f"argument {index}"
+        direction = rng.standard_normal(argument.shape)
+        difference = central_difference(lambda: np.vdot(forward(*arguments)[0], cotangent), argument, direction, step)
+        found = float(np.vdot(gradient, direction))
+        assert math.isclose(found, difference, rel_tol=1e-6, abs_tol=1e-8), f"argument {index}: {found} {difference}"
+
+
+def central_difference(function: Callable[[], float], argument: Array, direction: Array, step: float) -> float:
+    """The slope of `function`, which reads `argument`, when `argument` moves along `direction`."""
+    kept = argument.copy()
+    argument += step * direction
+    above = function()
+    argument[...] = kept - step * direction
+    below = function()
+    argument[...] = kept
+    return float(above - below) / (2 * step)
+
+
+def small_config(**settings: Any) -> Seq2SeqConfig:
+    """One encoder and two decoder layers, so that two layers attend to the memory; without dropout."""
+    small = {"vocab_size": 30, "width": 8, "heads": 2, "feed_forward": 12, "encoder_layers": 1, "decoder_layers": 2}
+    rates = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"), 0.0)
+    return Seq2SeqConfig(**{**small, "max_length": 16, **rates, **settings})
+
+
+DROPOUT = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"), 0.2)
+
+
+def random_model(config: Seq2SeqConfig, rng: np.random.Generator, dtype: type = np.float64) -> Seq2Seq:
+    """A model whose every parameter is random, gains and biases included."""
+    model = Seq2Seq(config)
+    model.allocate(dtype)
+    for name, value in model.arrays().items():
+        value[...] = rng.standard_normal(value.shape) * 0.4 + name.endswith("gain")
+    return model
+
+
+def random_pairs(rng: np.random.Generator, count: int, vocab_size: int = 30, longest: int = 7) -> list[tuple]:
+    """Sources and targets of random lengths, ids without specials; a source may be empty, a target too."""
+    lengths = rng.integers(0, longest + 1, (count, 2))
+    return [tuple(rng.integers(16, vocab_size, length).astype(np.int32) for length in pair) for pair in lengths]
+
+
+def batch_of(pairs: list[tuple]) -> Seq2SeqBatch:
+    """A batch of pairs, sorted as training sorts them."""
+    pairs = sorted(pairs, key=lambda pair: (len(pair[1]), len(pair[0])))
+    return translation_batch([source for source, _ in pairs], [target for _, target in pairs])

@@ -1,0 +1,226 @@
+"""Every pair of `toolkit.functional`, with arguments that leave no branch of it out."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toolkit.functional.activation import ACTIVATIONS, activated_linear, activated_linear_backward
+from toolkit.functional.arrays import Array
+from toolkit.functional.attention import attention, attention_backward
+from toolkit.functional.dropout import dropout, dropout_backward
+from toolkit.functional.embedding import embedding, embedding_backward
+from toolkit.functional.layer_norm import layer_norm, layer_norm_backward
+from toolkit.functional.linear import linear, linear_backward
+from toolkit.functional.mean_squared_error import squared_error, squared_error_backward
+from toolkit.functional.output_loss import output_loss, output_loss_backward
+
+SCALE = 256 / 230  # of dropout
+
+
+class Check(NamedTuple):
+    """What `check_pair` takes, and the other arrays that the pair reads."""
+
+    forward: Callable[..., tuple[Any, Any]]
+    backward: Callable[[Any, Any], tuple[Array, ...]]
+    arguments: list[Array]
+    constants: list[Array]
+
+
+class Case(NamedTuple):
+    """A pair, named by its backward, and how to make a check of it; another backward may be put in its place."""
+
+    name: str
+    backward: Callable
+    make: Callable[[np.random.Generator, type, Callable], Check]
+
+    def check(self, rng: np.random.Generator, dtype: type = np.float64, backward: Callable | None = None) -> Check:
+        return self.make(rng, dtype, backward or self.backward)
+
+
+def _present(gradients: tuple[Array | None, ...], with_bias: bool) -> tuple[Array, ...]:
+    """The gradients of a pair whose last one is None exactly where there is no bias."""
+    assert (gradients[-1] is not None) == with_bias
+    return gradients if with_bias else gradients[:-1]
+
+
+def _arrays(rng: np.random.Generator, dtype: type, *shapes: tuple[int, ...]) -> list[Array]:
+    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+
+
+def _linear(with_bias: bool) -> Callable:
+    def make(rng, dtype, backward):
+        arguments = _arrays(rng, dtype, (5, 3), (3, 4), (4,))[: 2 + with_bias]
+        return Check(
+            lambda x, weight, bias=None: linear(x, weight, bias),
+            lambda dy, saved: _present(backward(dy, saved), with_bias),
+            arguments,
+            [],
+        )
+
+    return make
+
+
+def _activated_linear(activation: str, with_bias: bool, with_mask: bool) -> Callable:
+    def make(rng, dtype, backward):
+        arguments = _arrays(rng, dtype, (6, 3), (3, 5), (5,))[: 2 + with_bias]
+        mask = rng.random((6, 5)) < 0.7 if with_mask else None
+        scale = SCALE if with_mask else 1.0
+        return Check(
+            lambda x, weight, bias=None: activated_linear(x, weight, bias, activation, mask, scale),
+            lambda dy, saved: _present(backward(dy, saved), with_bias),
+            arguments,
+            [mask] if with_mask else [],
+        )
+
+    return make
+
+
+def _embedding(ids: list[int], scale: float) -> Callable:
+    def make(rng, dtype, backward):
+        ids_array, before = np.array(ids, dtype=np.int64), _arrays(rng, dtype, (6, 3))[0]
+
+        def into_table(dy, saved):
+            gradient = before.copy()  # what other contributions have left there stays
+            backward(dy, saved, gradient)
+            return (gradient - before,)
+
+        return Check(
+            lambda table: embedding(ids_array, table, scale), into_table, _arrays(rng, dtype, (6, 3)), [ids_array]
+        )
+
+    return make
+
+
+def _layer_norm(width: int, with_bias: bool) -> Callable:
+    def make(rng, dtype, backward):
+        x, gain, bias = _arrays(rng, dtype, (9, width), (width,), (width,))
+        x *= np.array([[0.3], [1], [4]] * 3, dtype)  # rows of different spread
+        x += 2
+        return Check(
+            lambda x, gain, bias=None: layer_norm(x, gain, bias, 1e-3),
+            lambda dy, saved: _present(backward(dy, saved), with_bias),
+            [x, gain, bias][: 2 + with_bias],
+            [],
+        )
+
+    return make
+
+
+def _dropout(rng, dtype, backward):
+    mask = rng.random((6, 5)) < 0.7
+    return Check(lambda x: dropout(x, mask, SCALE), backward, _arrays(rng, dtype, (6, 5)), [mask])
+
+
+def causal(keys: int, queries: int) -> Array:
+    """(1, 1, S, T): the last query sees all keys."""
+    return (np.arange(keys)[:, None] <= np.arange(queries) + keys - queries)[None, None]
+
+
+def ragged(keys: int, _queries: int) -> Array:
+    """(B, 1, S, 1): the second of three sequences has one key, the third lacks one."""
+    return (np.arange(keys) < np.array([[keys], [1], [keys - 1]]))[:, None, :, None]
+
+
+def _attention(queries: int, keys: int, visibility: Callable | None, with_mask: bool, strided=False, large=False):
+    batch, heads, width = 3, 2, 4
+
+    def make(rng, dtype, backward):
+        shapes = [(batch, length, heads, width) for length in (queries, keys, keys)]
+        arguments = _arrays(rng, dtype, *shapes)
+        if large:
+            for argument in arguments[:2]:  # scores near 8 · 8 · 4 / √4 = 128, which differ by about 3
+                argument *= 0.2
+                argument += 8
+            arguments[1][:, -1] *= 3  # a key that outshines the others, invisible to most
+        if strided:
+            arguments = [_as_part_of_a_wider_array(argument) for argument in arguments]
+        visible = visibility(keys, queries) if visibility else None
+        mask = rng.random((batch, heads, keys, queries)) < 0.7 if with_mask else None
+        scale = SCALE if with_mask else 1.0
+
+        def backward_into(dcontext, saved):
+            out = tuple(_as_part_of_a_wider_array(argument) for argument in arguments) if strided else None
+            gradients = backward(dcontext, saved, out)
+            assert out is None or all(given is found for given, found in zip(out, gradients, strict=True))
+            return gradients
+
+        def forward(query, key, value):
+            out = _as_part_of_a_wider_array(query) if strided else None
+            context, saved = attention(query, key, value, visible, mask, scale, out)
+            assert out is None or context is out
+            return context, saved
+
+        constants = [array for array in (visible, mask) if array is not None]
+        return Check(forward, backward_into, arguments, constants)
+
+    return make
+
+
+def _as_part_of_a_wider_array(x: Array) -> Array:
+    """A copy of (B, T, H, K) that is a view of some columns of (B·T, 3·H·K), as the parts of a joint projection are."""
+    batch, length, heads, width = x.shape
+    wide = np.zeros((batch * length, 3 * heads * width), x.dtype)
+    view = np.split(wide, 3, axis=1)[1].reshape(x.shape)
+    assert np.shares_memory(view, wide)
+    view[...] = x
+    return view
+
+
+def _output_loss(with_bias: bool, smoothing: float) -> Callable:
+    def make(rng, dtype, backward):
+        arguments = _arrays(rng, dtype, (7, 3), (6, 3), (6,))[: 2 + with_bias]
+        labels = np.array([1, 3, 3, 5, 1, 2, 5])
+        prior = np.array([0, 0.3, 0.2, 0.4, 0, 0.1], dtype)
+
+        def forward(x, weight, bias=None):
+            sums, saved = output_loss(x, weight, bias, labels, smoothing, prior if smoothing else None)
+            return sums.loss, saved
+
+        return Check(
+            forward, lambda dy, saved: _present(backward(float(dy), saved), with_bias), arguments, [labels, prior]
+        )
+
+    return make
+
+
+def _squared_error(rng, dtype, backward):
+    prediction, target = _arrays(rng, dtype, (4, 3), (4, 3))
+    return Check(
+        lambda x: squared_error(x, target), lambda dy, saved: backward(float(dy), saved), [prediction], [target]
+    )
+
+
+def _cases() -> Iterator[Case]:
+    for bias in (True, False):
+        named = "bias" if bias else "no bias"
+        yield Case(f"linear, {named}", linear_backward, _linear(bias))
+        for width in (5, 8):
+            yield Case(f"layer_norm, width {width}, {named}", layer_norm_backward, _layer_norm(width, bias))
+        for smoothing in (0.0, 0.1):
+            make = _output_loss(bias, smoothing)
+            yield Case(f"output_loss, smoothing {smoothing}, {named}", output_loss_backward, make)
+        for activation in ACTIVATIONS:
+            for mask in (True, False):
+                name = f"{activation}, {'dropout' if mask else 'no dropout'}, {named}"
+                yield Case(name, activated_linear_backward, _activated_linear(activation, bias, mask))
+    yield Case("embedding, duplicates", embedding_backward, _embedding([4, 1, 4, 0, 4, 1], 1.0))
+    yield Case("embedding, scaled", embedding_backward, _embedding([5, 5, 2], 2.5))
+    yield Case("dropout", dropout_backward, _dropout)
+    yield Case("squared_error", squared_error_backward, _squared_error)
+    for mask in (True, False):
+        named = "dropout" if mask else "no dropout"
+        for length, keys, visibility in ((4, 4, None), (4, 4, causal), (2, 5, causal), (3, 5, ragged), (1, 1, None)):
+            seen = visibility.__name__ if visibility else "all"
+            for large in (False, True):
+                name = f"attention, {length} x {keys} {seen}, {named}{', large scores' if large else ''}"
+                yield Case(name, attention_backward, _attention(length, keys, visibility, mask, large=large))
+        name = f"attention, 3 x 5 ragged, {named}, strided"
+        yield Case(name, attention_backward, _attention(3, 5, ragged, mask, strided=True))
+
+
+CASES = list(_cases())
+
+
+def case(name: str) -> Case:
+    return next(each for each in CASES if each.name == name)

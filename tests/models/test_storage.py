@@ -1,0 +1,195 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from tests.checks import random_model, small_config
+from toolkit.errors import ModelError
+from toolkit.models.seq2seq import Seq2Seq
+from toolkit.models.storage import (
+    load_model,
+    model_directory,
+    read_metrics,
+    replaced_directory,
+    save_model,
+)
+
+
+@pytest.fixture
+def model() -> Seq2Seq:
+    return random_model(small_config(tie="decoder", positions="learned"), np.random.default_rng(0), np.float32)
+
+
+@pytest.fixture
+def saved(model: Seq2Seq, tmp_path: Path) -> Path:
+    directory = tmp_path / "model"
+    directory.mkdir()
+    save_model(model, directory, {"test": {"chrf": 98.5}, "text": "केटा"})
+    return directory
+
+
+def test_what_is_saved_is_loaded_exactly(model: Seq2Seq, saved: Path) -> None:
+    loaded = load_model(saved)
+    assert loaded.config == model.config
+    assert loaded.vector.dtype == np.float32
+    assert loaded.vector.tobytes() == model.vector.tobytes()
+    assert read_metrics(saved) == {"test": {"chrf": 98.5}, "text": "केटा"}
+
+
+def test_a_float64_model_for_checks(model: Seq2Seq, saved: Path) -> None:
+    loaded = load_model(saved, np.float64)
+    for name, value in loaded.arrays().items():
+        assert value.dtype == np.float64
+        np.testing.assert_array_equal(value, model.arrays()[name])
+
+
+def test_half_precision_takes_half_the_room(model: Seq2Seq, saved: Path, tmp_path: Path) -> None:
+    half = tmp_path / "half"
+    half.mkdir()
+    save_model(model, half, half=True)
+    loaded = load_model(half)
+    assert loaded.vector.dtype == np.float32
+    for name, value in loaded.arrays().items():
+        np.testing.assert_array_equal(value, model.arrays()[name].astype(np.float16))
+    content = (half / "model.safetensors").read_bytes()
+    header = 8 + int.from_bytes(content[:8], "little")
+    assert len(content) - header == 2 * model.parameter_count
+
+
+def test_saving_twice_gives_the_same_bytes(model: Seq2Seq, saved: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    again.mkdir()
+    save_model(model, again, read_metrics(saved))
+    for file in saved.iterdir():
+        assert file.read_bytes() == (again / file.name).read_bytes(), file.name
+
+
+def test_no_metrics(saved: Path) -> None:
+    (saved / "metrics.json").unlink()
+    assert read_metrics(saved) == {}
+
+
+def change_config(**changes) -> Callable[[Path], None]:
+    def change(directory: Path) -> None:
+        path = directory / "config.json"
+        config = json.loads(path.read_text())
+        settings = changes.pop("settings", {})
+        config.update(changes)
+        if isinstance(config["model"], dict):
+            config["model"].update(settings)
+        path.write_text(json.dumps(config))
+
+    return change
+
+
+def without_width(directory: Path) -> None:
+    path = directory / "config.json"
+    config = json.loads(path.read_text())
+    del config["model"]["width"]  # the default does not fit the weights
+    path.write_text(json.dumps(config))
+
+
+def weights(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    def damage(directory: Path) -> None:
+        path = directory / "model.safetensors"
+        path.write_bytes(change(path.read_bytes()))
+
+    return damage
+
+
+def config_as_directory(directory: Path) -> None:
+    (directory / "config.json").unlink()
+    (directory / "config.json").mkdir()
+
+
+DAMAGE = {
+    "no config": lambda directory: (directory / "config.json").unlink(),
+    "config is text": lambda directory: (directory / "config.json").write_text("width: 8"),
+    "config is not UTF-8": lambda directory: (directory / "config.json").write_bytes(b'{"kind": "\xff"}'),
+    "config is a list": lambda directory: (directory / "config.json").write_text("[1]"),
+    "config is cut": lambda directory: (directory / "config.json").write_text('{"format": 1, "ki'),
+    "config is a directory": config_as_directory,
+    "another format": change_config(format=2),
+    "no format": change_config(format=None),
+    "another kind": change_config(kind="lstm"),
+    "a kind that is a list": change_config(kind=["seq2seq"]),
+    "an unknown setting": change_config(settings={"experts": 8}),
+    "settings are a list": change_config(model=[1, 2]),
+    "a setting of the wrong type": change_config(settings={"width": "8"}),
+    "a width that is a fraction": change_config(settings={"width": 8.5}),
+    "a width that is a float": change_config(settings={"width": 8.0}),
+    "a width that is null": change_config(settings={"width": None}),
+    "bias is a number": change_config(settings={"bias": 3}),
+    "a setting out of range": change_config(settings={"heads": 3}),
+    "another width": change_config(settings={"width": 16}),
+    "a setting is missing": without_width,
+    "no weights": lambda directory: (directory / "model.safetensors").unlink(),
+    "empty weights": weights(lambda _: b""),
+    "weights end early": weights(lambda content: content[:-10]),
+    "weights are cut in the header": weights(lambda content: content[:50]),
+    "weights are something else": weights(lambda _: b"PK\x03\x04" + bytes(1000)),
+    "another model's weights": lambda directory: save_file({"w": np.ones(3)}, directory / "model.safetensors"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_model_is_told_in_one_sentence(saved: Path, damage: Callable[[Path], None]) -> None:
+    damage(saved)
+    with pytest.raises(ModelError) as told:
+        load_model(saved)
+    message = str(told.value)
+    assert str(saved) in message
+    assert "\n" not in message
+    assert not message.endswith(".")
+
+
+def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is not a model: it is not a directory"):
+        load_model(tmp_path / "nowhere")
+
+
+def test_not_a_number_in_the_weights(model: Seq2Seq, saved: Path) -> None:
+    model.vector[0] = np.nan
+    save_model(model, saved)
+    with pytest.raises(ModelError, match=r"model\.safetensors: .* contains values that are not finite"):
+        load_model(saved)
+
+
+def test_a_run_means_its_best_else_its_last_checkpoint(saved: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    assert model_directory(saved) == saved
+    (run / "last").write_text("step-2\n")
+    assert model_directory(run) == run / "step-2"
+    (run / "best").write_text("step-1\n")
+    assert model_directory(str(run)) == run / "step-1"
+
+
+def contents(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in directory.iterdir()}
+
+
+def test_a_directory_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "deeper" / "model"
+    for text in ("first", "second"):
+        with replaced_directory(path) as new:
+            (new / text).write_text(text)
+            (new / "always").write_text(text)
+        assert contents(path) == {text: text, "always": text}
+    assert [file.name for file in path.parent.iterdir()] == ["model"]
+    assert path.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_an_error_leaves_the_old_directory(tmp_path: Path, error: type) -> None:
+    path = tmp_path / "model"
+    with replaced_directory(path) as new:
+        (new / "file").write_text("old")
+    with pytest.raises(error), replaced_directory(path) as new:  # noqa: PT012
+        (new / "file").write_text("half of the new")
+        raise error
+    assert contents(path) == {"file": "old"}
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]

@@ -1,0 +1,161 @@
+"""The library's front door: load a directory, text in, text out."""
+
+import inspect
+import shutil
+import unicodedata
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+import toolkit
+from toolkit import api
+from toolkit.decoding import GenerationConfig
+from toolkit.errors import ConfigError, DataError, ModelError
+from toolkit.tokenization import SentencePieceTokenizer
+
+ENGLISH = ("I am a boy.", "She eats rice.", "Where do you go?", "He drinks water, and she drinks tea.")
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_model):
+    return toolkit.load(tiny_model)
+
+
+def test_a_text_gives_a_text_and_a_list_a_list(translator):
+    assert toolkit.load is api.load
+    one = translator.translate(ENGLISH[0])
+    assert isinstance(one, str)
+    assert one
+    assert translator.translate([ENGLISH[0]]) == [one]
+    assert translator.translate([]) == []
+
+
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3}, {"num_beams": 2, "length_penalty": 0.0}])
+def test_a_list_equals_its_texts_one_by_one_for_every_batch_size(translator, options):
+    texts = [*ENGLISH, "", "I", " \t ", *ENGLISH[::-1]]
+    alone = [translator.translate(text, max_new_tokens=8, **options) for text in texts]
+    for batch_size in (1, 3, 64):
+        assert translator.translate(texts, max_new_tokens=8, batch_size=batch_size, **options) == alone
+
+
+def test_samples_depend_on_the_seed_alone(translator):
+    options = {"do_sample": True, "max_new_tokens": 12}
+    first = translator.translate(ENGLISH, seed=1, **options)
+    assert translator.translate(ENGLISH, seed=1, batch_size=2, **options) == first
+    assert translator.translate(ENGLISH, seed=2, **options) != first
+    assert translator.translate(ENGLISH, temperature=0.0, **options) == translator.translate(ENGLISH, max_new_tokens=12)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t\n", "\u3000", "\r\n"])
+def test_a_blank_text_has_an_empty_translation(translator, blank):
+    assert translator.translate(blank, num_beams=2) == ""
+
+
+@given(text=st.text(max_size=40))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_has_one_translation_in_normal_form_c(translator, text):
+    translation = translator.translate(text, max_new_tokens=4)
+    assert unicodedata.is_normalized("NFC", translation)
+    assert translator.translate(unicodedata.normalize("NFD", text), max_new_tokens=4) == translation
+    assert translator.translate(f" {text}\n", max_new_tokens=4) == translation
+
+
+@given(text=st.text(alphabet=" \t\n\rab\u00e9e\u0301", max_size=20))
+def test_tidy_text_stays_as_it_is(text):
+    tidied = api.tidy(text)
+    assert api.tidy(tidied) == tidied
+    assert tidied.split() == unicodedata.normalize("NFC", text).split()
+    assert "  " not in tidied
+
+
+def test_the_defaults_are_those_of_the_decoder():
+    signature = inspect.signature(api.Translator.translate).parameters
+    own = {name: parameter.default for name, parameter in signature.items() if name not in ("self", "text")}
+    decoder = {field.name: field.default for field in fields(GenerationConfig)}
+    del decoder["num_return_sequences"]  # a text has one translation here
+    assert own == {**decoder, "batch_size": api.BATCH_SIZE}
+
+
+@pytest.mark.parametrize("wrong", [{"num_beams": 0}, {"top_p": 2.0}, {"batch_size": 0}, {"max_new_tokens": 0}])
+def test_a_setting_out_of_range_is_named(translator, wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        translator.translate("a", **wrong)
+
+
+def test_learned_positions_read_exactly_what_they_know(make_model, tmp_path):
+    translator = toolkit.load(make_model(tmp_path / "learned", positions="learned", max_length=12))
+    text = "I"
+    while len(translator.tokenizer.encode(text)) < 11:  # the twelfth position is the end mark's
+        text += "x"
+    assert translator.translate(["a", text], max_new_tokens=12)[1]
+    with pytest.raises(DataError, match=r"text 2 has 12 tokens, the model reads 11"):
+        translator.translate(["a", text + "x"])
+
+
+def test_positions_without_end_read_more_than_was_trained_on_up_to_a_limit(make_model, tmp_path):
+    translator = toolkit.load(make_model(tmp_path / "waves", max_length=8))
+    assert translator.translate("xq" * 40, max_new_tokens=2)
+    for text in ("xq" * api.READING_LIMIT, "x" * 10_000_000):
+        with pytest.raises(DataError, match=r"the text has .* sentence by sentence"):
+            translator.translate(text)
+
+
+def test_half_a_surrogate_pair_is_not_text(translator):
+    with pytest.raises(DataError, match="surrogate"):
+        translator.translate("a\ud800")
+
+
+def test_the_callers_blas_threads_are_left_as_they_were(translator):
+    with threadpool_limits(2, user_api="blas"):
+        before = ThreadpoolController().info()
+        translator.translate("a", max_new_tokens=2)
+        assert ThreadpoolController().info() == before
+
+
+def test_a_run_is_loaded_by_what_best_names_and_else_last(tiny_model, tmp_path):
+    for step in ("step-1", "step-2"):
+        shutil.copytree(tiny_model, tmp_path / step)
+    (tmp_path / "last").write_text("step-2\n")
+    assert api.find_model(tmp_path) == tmp_path / "step-2"
+    (tmp_path / "best").write_text("step-1\n")
+    assert api.find_model(str(tmp_path)) == tmp_path / "step-1"
+    for foolish in ("step-3", "", "\udcff"):
+        (tmp_path / "best").write_text(foolish, errors="surrogateescape")
+        with pytest.raises(ModelError, match="is not a model"):
+            toolkit.load(tmp_path)
+
+
+@pytest.mark.parametrize("shelf", ["checkpoints", "toolkit/checkpoints"], ids=["clone", "wheel"])
+def test_a_shipped_model_is_found_by_name(tiny_model, tmp_path, monkeypatch, shelf):
+    (tmp_path / "toolkit").mkdir()
+    shutil.copytree(tiny_model, tmp_path / shelf / "en-ne")
+    monkeypatch.setattr(api, "__file__", str(tmp_path / "toolkit" / "api.py"))
+    monkeypatch.chdir(tmp_path)
+    assert api.find_model("en-ne") == tmp_path / shelf / "en-ne"
+    with pytest.raises(ModelError, match=r"no model 'ne-en'.*\(en-ne\)"):
+        toolkit.load("ne-en")
+    shutil.copytree(tiny_model, "en-ne")  # what the caller has at hand comes before what is shipped
+    assert api.find_model("en-ne") == Path("en-ne")
+
+
+def test_a_directory_that_is_no_model_is_said_to_be_none(tmp_path):
+    with pytest.raises(ModelError, match=r"is not a model: it has no config\.json"):
+        toolkit.load(tmp_path)
+
+
+def test_a_tokenizer_of_another_model_is_refused(tiny_model, tmp_path):
+    directory = shutil.copytree(tiny_model, tmp_path / "mixed")
+    SentencePieceTokenizer.train(["a b c"], vocab_size=300).save(directory)
+    with pytest.raises(ModelError, match="copy both"):
+        toolkit.load(directory)
+
+
+def test_loading_changes_nothing_of_a_model(tiny_model, translator):
+    again = toolkit.load(str(tiny_model))
+    for name, value in again.model.arrays().items():
+        np.testing.assert_array_equal(value, translator.model.arrays()[name])

@@ -1,0 +1,100 @@
+"""A training run small enough to repeat: thirty random pairs over thirty tokens."""
+
+import functools
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.checks import random_pairs, small_config
+from toolkit.data.batches import Example
+from toolkit.functional.output_loss import LossSums
+from toolkit.models.seq2seq import Seq2Seq
+from toolkit.training.config import TrainingConfig
+from toolkit.training.run import Run
+from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.translation import TranslationTask
+
+
+class NoTokenizer:
+    """All that a run asks of a tokenizer."""
+
+    def save(self, directory: Path) -> None:
+        (directory / "tokenizer.model").write_bytes(b"none")
+
+
+def build_small(**settings: Any) -> Callable[[], Seq2Seq]:
+    return functools.partial(Seq2Seq, small_config(**settings))
+
+
+def small_task(smoothing: float = 0.1, kind: type = TranslationTask) -> TranslationTask:
+    pairs = [Example(*pair) for pair in random_pairs(np.random.default_rng(0), 36)]
+    return kind(pairs[:30], pairs[30:], 30, smoothing)
+
+
+def nothing_to_decode(_model: Seq2Seq) -> Evaluation:
+    return Evaluation({"chrf": 1.0}, [])
+
+
+def small_trainer(
+    path: Path,
+    *,
+    dropout: float = 0.0,
+    task: TranslationTask | None = None,
+    evaluate: Callable[[Seq2Seq], Evaluation] = nothing_to_decode,
+    create: bool = True,
+    **settings: Any,
+) -> Trainer:
+    """A trainer of six updates, two batches to an epoch or so."""
+    given = {"updates": 6, "tokens_per_batch": 64, "warmup": 2, "validate_every": 2, "best_by": "loss", "workers": 1}
+    config = TrainingConfig(**{**given, **settings})
+    run = Run(path, {"workers": config.workers, "learning_rate": config.learning_rate}, "how to train it")
+    if create:
+        run.create()
+    rates = ("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout")
+    build = build_small(**dict.fromkeys(rates, dropout))
+    return Trainer(build, task or small_task(), config, run, NoTokenizer(), evaluate, quiet=True)
+
+
+def after_update(trainer: Trainer, number: int, action: Callable[[], Any]) -> None:
+    """Do something as soon as the parameters have been updated that many times."""
+    update = trainer.workers.update
+
+    def update_and_act(step: int, *rest: float) -> None:
+        update(step, *rest)
+        if step == number:
+            action()
+
+    trainer.workers.update = update_and_act
+
+
+def press_ctrl_c() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+class NotANumber(TranslationTask):
+    """Diverges in the third batch that it is trained on."""
+
+    calls = 0
+
+    def loss(self, model, share, tape) -> LossSums:
+        sums = super().loss(model, share, tape)
+        self.calls += tape.keeps
+        return sums._replace(loss=float("nan")) if self.calls >= 3 and tape.keeps else sums
+
+
+class Deadly(TranslationTask):
+    """Fails in every process but the one that made it."""
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.home = os.getpid()
+        self.fail = lambda: os._exit(7)
+
+    def loss(self, model, share, tape) -> LossSums:
+        if os.getpid() != self.home:
+            self.fail()
+        return super().loss(model, share, tape)

@@ -1,0 +1,264 @@
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.training.small import (
+    NotANumber,
+    after_update,
+    press_ctrl_c,
+    small_task,
+    small_trainer,
+)
+from toolkit.errors import ConfigError, DivergenceError, ModelError
+from toolkit.models.storage import load_model, model_directory, read_metrics
+from toolkit.training.run import Run
+from toolkit.training.trainer import Evaluation, Trainer
+
+
+def steps(run: Path) -> list[str]:
+    return sorted(path.name for path in run.glob("step-*"))
+
+
+def named(run: Path) -> tuple[str, str]:
+    return tuple((run / name).read_text().strip() for name in ("last", "best"))
+
+
+def log(run: Path, key: str) -> list[dict]:
+    records = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [record for record in records if key in record]
+
+
+def bits(trainer: Trainer) -> list[bytes]:
+    return [vector.tobytes() for vector in (trainer.model.vector, *trainer.workers.shared.moments)]
+
+
+def test_training_lowers_the_loss_and_records_it(tmp_path: Path) -> None:
+    trainer = small_trainer(tmp_path / "run", updates=40, validate_every=20, learning_rate=0.01, tokens_per_batch=500)
+    progress = trainer.train()
+    assert (progress.update, progress.epoch) == (40, 39)
+    assert progress.tokens == 40 * sum(len(example.target) + 1 for example in trainer.task.examples["train"])
+    first, second = log(tmp_path / "run", "loss")
+    assert second["loss"] < first["loss"] < math.log(30) + 0.5
+    assert second["learning_rate"] == pytest.approx(0, abs=1e-12)
+    assert second["gradient_norm"] > 0
+    validations = log(tmp_path / "run", "validation")
+    assert [record["update"] for record in validations] == [20, 40]
+    scores = validations[-1]["validation"]
+    assert scores["perplexity"] == pytest.approx(math.exp(scores["loss"]))
+    assert scores["chrf"] == 1.0
+
+
+def test_the_last_checkpoint_is_the_model(tmp_path: Path) -> None:
+    trainer = small_trainer(tmp_path / "run")
+    trainer.train()
+    last, _ = named(tmp_path / "run")
+    directory = tmp_path / "run" / last
+    assert last == "step-000006"
+    assert load_model(directory).vector.tobytes() == trainer.model.vector.tobytes()
+    metrics = read_metrics(directory)
+    assert metrics["validation"] == trainer.progress.scores
+    assert metrics["command"] == "how to train it"
+    assert metrics["settings"] == {"workers": 1, "learning_rate": 1e-3}
+    assert (directory / "tokenizer.model").read_bytes() == b"none"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_seed_one_result(tmp_path: Path, workers: int) -> None:
+    trainers = []
+    for number, seed in enumerate((1, 1, 2)):
+        path = tmp_path / str(number)
+        trainers.append(small_trainer(path, seed=seed, workers=workers, dropout=0.2, updates=3))
+        trainers[-1].train()
+    first, second, other = map(bits, trainers)
+    assert first == second
+    assert first[0] != other[0]
+
+
+@pytest.mark.parametrize("stop", [3, 4])  # between two validations, and just before one
+@pytest.mark.parametrize("workers", [1, 2])
+def test_resuming_equals_not_stopping(tmp_path: Path, workers: int, stop: int) -> None:
+    settings = {"workers": workers, "dropout": 0.2, "accumulation": 2, "best_by": "chrf"}
+    whole = small_trainer(tmp_path / "whole", **settings)
+    whole.train()
+
+    interrupted = small_trainer(tmp_path / "parts", **settings)
+    after_update(interrupted, stop, press_ctrl_c)
+    assert interrupted.train().update == stop
+    assert named(tmp_path / "parts")[0] == f"step-00000{stop}"
+    assert bits(interrupted) != bits(whole)
+
+    resumed = small_trainer(tmp_path / "parts", create=False, **settings)
+    resumed.train(resumed.run.resume())
+    assert bits(resumed) == bits(whole)
+    assert (resumed.progress.epoch, resumed.progress.tokens) == (whole.progress.epoch, whole.progress.tokens)
+    assert resumed.progress.scores == whole.progress.scores
+    assert named(tmp_path / "parts") == named(tmp_path / "whole")
+    assert log(tmp_path / "parts", "validation") == log(tmp_path / "whole", "validation")
+    assert steps(tmp_path / "parts") == steps(tmp_path / "whole")
+
+
+def test_resuming_forgets_what_was_logged_after_the_checkpoint(tmp_path: Path) -> None:
+    trainer = small_trainer(tmp_path / "run")
+    trainer.train()
+    lines = (tmp_path / "run" / "log.jsonl").read_text()
+    later = json.dumps({"update": 7, "validation": {}}) + "\n"
+    (tmp_path / "run" / "log.jsonl").write_text(lines + later + '{"update": 8, "valid')
+    small_trainer(tmp_path / "run", create=False).run.resume()
+    assert (tmp_path / "run" / "log.jsonl").read_text() == lines
+
+
+def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
+    small_trainer(tmp_path / "run", updates=1).train()
+    other = small_trainer(tmp_path / "run", updates=1, learning_rate=0.5, workers=2, create=False)
+    with pytest.raises(ConfigError, match=r"other settings \(learning_rate, workers\): resume with the same"):
+        other.run.resume()
+
+
+def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"is not a run: it has no settings\.json"):
+        Run(tmp_path, {}).resume()
+    trainer = small_trainer(tmp_path / "run")
+    with pytest.raises(ModelError, match="has no checkpoint to continue from"):
+        trainer.run.resume()
+
+
+def test_damaged_moments_are_told(tmp_path: Path) -> None:
+    trainer = small_trainer(tmp_path / "run", updates=1)
+    trainer.train()
+    moments = tmp_path / "run" / "step-000001" / "training" / "moments.safetensors"
+    moments.write_bytes(moments.read_bytes()[:40])
+    with pytest.raises(ModelError, match=r"moments\.safetensors cannot be read"):
+        trainer.run.resume()
+
+
+def test_a_new_run_does_not_overwrite_an_old_one(tmp_path: Path) -> None:
+    small_trainer(tmp_path / "run")
+    with pytest.raises(ConfigError, match="already exists"):
+        small_trainer(tmp_path / "run")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="already exists"):
+        small_trainer(tmp_path / "file")
+
+
+def test_ctrl_c_during_an_evaluation_saves_and_leaves(tmp_path: Path) -> None:
+    evaluations = []
+
+    def evaluate(_model) -> Evaluation:
+        evaluations.append(press_ctrl_c())
+        return Evaluation({"chrf": 0.5}, [])
+
+    progress = small_trainer(tmp_path / "run", evaluate=evaluate).train()
+    assert progress.update == 2
+    assert len(evaluations) == 1
+    assert named(tmp_path / "run") == ("step-000002", "step-000002")
+
+
+def test_ctrl_c_twice_leaves_at_once(tmp_path: Path) -> None:
+    trainer = small_trainer(tmp_path / "run", workers=2)
+    after_update(trainer, 3, lambda: (press_ctrl_c(), press_ctrl_c()))
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    assert named(tmp_path / "run")[0] == "step-000002"
+
+
+def test_ctrl_c_means_what_it_did_when_training_is_over(tmp_path: Path) -> None:
+    small_trainer(tmp_path / "run", updates=1).train()
+    with pytest.raises(KeyboardInterrupt):
+        press_ctrl_c()
+
+
+def test_divergence_keeps_the_checkpoint_before_it(tmp_path: Path) -> None:
+    trainer = small_trainer(tmp_path / "run", task=small_task(kind=NotANumber))
+    with pytest.raises(DivergenceError, match="training diverged at update 3: the loss is no longer a finite number"):
+        trainer.train()
+    assert named(tmp_path / "run") == ("step-000002", "step-000002")
+    assert np.isfinite(load_model(model_directory(tmp_path / "run")).vector).all()
+
+
+@pytest.mark.parametrize("validate_every", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_learning_rate_far_too_high(tmp_path: Path, validate_every: int, workers: int) -> None:
+    """Nothing that is not a number is ever saved, whenever it first appears."""
+    settings = {"learning_rate": 1e37, "warmup": 0, "schedule": "constant", "weight_decay": 0.0}
+    evaluated = []
+
+    def evaluate(model) -> Evaluation:
+        evaluated.append(np.isfinite(model.vector).all())
+        return Evaluation({"chrf": 0.5}, [])
+
+    settings |= {"validate_every": validate_every, "workers": workers, "updates": 9}
+    trainer = small_trainer(tmp_path / "run", evaluate=evaluate, **settings)
+    with pytest.raises(DivergenceError, match="training diverged"):
+        trainer.train()
+    for step in steps(tmp_path / "run"):
+        load_model(tmp_path / "run" / step)
+        assert math.isfinite(read_metrics(tmp_path / "run" / step)["validation"]["loss"])
+    assert all(evaluated)
+
+
+def test_ctrl_c_does_not_save_what_is_not_a_number(tmp_path: Path) -> None:
+    trainer = small_trainer(tmp_path / "run")
+
+    def diverge_and_stop() -> None:
+        trainer.model.vector[:2] = np.inf, -np.inf
+        press_ctrl_c()
+
+    after_update(trainer, 3, diverge_and_stop)
+    with pytest.raises(DivergenceError, match="training diverged at update 3"):
+        trainer.train()
+    assert named(tmp_path / "run") == ("step-000002", "step-000002")
+
+
+def test_no_two_passes_share_their_dropout_masks(tmp_path: Path) -> None:
+    trainer = small_trainer(tmp_path / "run", workers=2, accumulation=3)
+    seeds = [tuple(seed) for step in (1, 2) for own in trainer._shares(step) for _, seed in own]
+    assert len(set(seeds)) == len(seeds) == 2 * 2 * 3
+
+
+def test_early_stopping(tmp_path: Path) -> None:
+    scores = iter([1.0, 2.0, 2.0, 1.5, 9.0])
+    trainer = small_trainer(
+        tmp_path / "run",
+        evaluate=lambda _: Evaluation({"chrf": next(scores)}, []),
+        best_by="chrf",
+        patience=2,
+        validate_every=1,
+    )
+    progress = trainer.train()
+    assert (progress.update, progress.best, progress.best_update) == (4, 2.0, 2)
+    assert named(tmp_path / "run") == ("step-000004", "step-000002")
+    assert steps(tmp_path / "run") == ["step-000002", "step-000004"]
+
+
+def test_the_lowest_loss_is_the_best(tmp_path: Path) -> None:
+    small_trainer(tmp_path / "run", updates=8, learning_rate=0.1).train()
+    losses = {record["update"]: record["validation"]["loss"] for record in log(tmp_path / "run", "validation")}
+    assert named(tmp_path / "run")[1] == f"step-{min(losses, key=losses.get):06d}"
+
+
+def test_samples_are_shown_on_stderr_unless_quiet(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    for quiet in (True, False):
+        trainer = small_trainer(
+            tmp_path / str(quiet), updates=1, evaluate=lambda _: Evaluation({"chrf": 0.5}, ["a sample"])
+        )
+        trainer._quiet = quiet
+        trainer.train()
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        assert ("a sample" in shown.err) == ("perplexity" in shown.err) == (not quiet)
+
+
+def test_accumulated_batches_are_one_update(tmp_path: Path) -> None:
+    """All thirty pairs at once, or in several batches of one epoch: the same update, to rounding."""
+    parameters, batches = [], len(small_task().batches(0, 40, 1))
+    assert batches > 2
+    for tokens, accumulation in ((1000, 1), (40, batches)):
+        trainer = small_trainer(
+            tmp_path / str(tokens), updates=1, tokens_per_batch=tokens, accumulation=accumulation, eps=1e-3
+        )
+        assert trainer.train().tokens == sum(len(example.target) + 1 for example in trainer.task.examples["train"])
+        parameters.append(trainer.model.vector.copy())
+    np.testing.assert_allclose(*parameters, atol=1e-6)

@@ -1,0 +1,143 @@
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from tests.training.small import Deadly, build_small, small_task
+from toolkit.functional.output_loss import LossSums
+from toolkit.training.optimizer import Adam
+from toolkit.training.workers import Workers
+
+ADAM = Adam(eps=1e-3, weight_decay=0.01)  # so large that the rounding errors of vanishing gradients stay small
+
+
+def workers_with_values(count: int, task=None) -> Workers:
+    workers = Workers(build_small(), task or small_task(), ADAM, count)
+    workers.model.initialize(np.random.default_rng(0))
+    return workers
+
+
+def shares(task, batch, count: int) -> list[list]:
+    return [[(share, [1, index])] for index, share in enumerate(task.split(batch, count))]
+
+
+def train(count: int, updates: int = 3) -> tuple[list[LossSums], np.ndarray]:
+    task, sums = small_task(), []
+    with workers_with_values(count, task) as workers:
+        for step, batch in zip(range(1, updates + 1), task.batches(0, 60, 1), strict=False):
+            sums.append(workers.gradient(shares(task, batch, count)))
+            workers.reduce()
+            workers.update(step, 0.01, 1 / sums[-1].tokens)
+        return sums, workers.model.vector.copy()
+
+
+def test_the_number_of_workers_changes_rounding_only() -> None:
+    (sums, parameters), *others = (train(count) for count in (1, 2, 3))
+    assert len(sums) == 3
+    for other_sums, other_parameters in others:
+        for one, other in zip(sums, other_sums, strict=True):
+            assert one.tokens == other.tokens
+            assert one.loss == pytest.approx(other.loss, rel=1e-5)
+            assert one.negative_log_likelihood == pytest.approx(other.negative_log_likelihood, rel=1e-5)
+        np.testing.assert_allclose(parameters, other_parameters, atol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_same_number_of_workers_gives_the_same_bits(count: int) -> None:
+    (sums, parameters), (again, parameters_again) = train(count), train(count)
+    assert sums == again
+    assert parameters.tobytes() == parameters_again.tobytes()
+
+
+def test_two_batches_are_one_large_batch() -> None:
+    task = small_task()
+    name, indices = "train", np.arange(20)
+    results = []
+    for parts in ([indices], [indices[:9], indices[9:]]):
+        with workers_with_values(1, task) as workers:
+            sums = workers.gradient([[((name, part), [1]) for part in parts]])
+            norm = workers.reduce()
+            gradient = workers.shared.gradients[0].copy()
+            workers.update(1, 0.01, 1 / sums.tokens)
+            results.append((sums, norm, gradient, workers.model.vector.copy()))
+    (sums, norm, gradient, parameters), (other_sums, other_norm, other_gradient, other_parameters) = results
+    assert sums == pytest.approx(other_sums, rel=1e-6)
+    assert norm == pytest.approx(other_norm, rel=1e-5)
+    np.testing.assert_allclose(gradient, other_gradient, atol=1e-4)
+    np.testing.assert_allclose(parameters, other_parameters, atol=1e-5)
+
+
+def test_a_gradient_begins_at_zero_and_its_norm_is_its_length() -> None:
+    task = small_task()
+    batch = task.batches(0, 60, 1)[0]
+    with workers_with_values(2, task) as workers:
+        norms = []
+        for _ in range(2):
+            workers.gradient(shares(task, batch, 2))
+            norms.append(workers.reduce())
+            assert norms[-1] == pytest.approx(np.linalg.norm(workers.shared.gradients[0]), rel=1e-5)
+    assert norms[0] == norms[1] > 0
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_evaluation_leaves_gradients_and_parameters_alone(count: int) -> None:
+    task = small_task()
+    with workers_with_values(count, task) as workers:
+        before = [vector.copy() for vector in (workers.shared.parameters, *workers.shared.gradients)]
+        sums = workers.evaluate([[share] for share in task.split(("valid", np.arange(6)), count)])
+        after = [workers.shared.parameters, *workers.shared.gradients]
+    assert sums.tokens == sum(len(example.target) + 1 for example in task.examples["valid"])
+    assert sums.loss == pytest.approx(sums.negative_log_likelihood)  # validation is not smoothed
+    for old, new in zip(before, after, strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_more_workers_than_sentences() -> None:
+    task = small_task()
+    with workers_with_values(2, task) as workers:
+        sums = workers.gradient(shares(task, ("train", np.array([3])), 2))
+    assert sums.tokens == len(task.examples["train"][3].target) + 1
+
+
+def test_parameters_are_aligned_in_shared_memory() -> None:
+    workers = workers_with_values(2)
+    for vector in (workers.shared.parameters, *workers.shared.gradients, *workers.shared.moments):
+        for view in workers.model.views(vector).values():
+            assert view.ctypes.data % 64 == 0
+
+
+def test_a_worker_that_dies_is_told_and_not_waited_for() -> None:
+    task = small_task(kind=Deadly)
+    with workers_with_values(2, task) as workers, pytest.raises(RuntimeError, match="died with exit code 7"):
+        workers.gradient(shares(task, task.batches(0, 60, 1)[0], 2))
+
+
+def test_a_worker_that_is_killed_between_two_calls() -> None:
+    task = small_task()
+    batch = task.batches(0, 60, 1)[0]
+    with workers_with_values(2, task) as workers:
+        workers.gradient(shares(task, batch, 2))
+        process = workers._others[0][0]
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        with pytest.raises(RuntimeError, match="died with exit code -9"):
+            workers.gradient(shares(task, batch, 2))
+
+
+def test_an_error_in_a_worker_arrives_with_its_traceback() -> None:
+    task = small_task(kind=Deadly)
+    task.fail = lambda: 1 // 0
+    expected = r"a worker failed:\n(.|\n)*ZeroDivisionError"
+    with workers_with_values(2, task) as workers, pytest.raises(RuntimeError, match=expected):
+        workers.gradient(shares(task, task.batches(0, 60, 1)[0], 2))
+
+
+def test_workers_leave_at_once() -> None:
+    """Each inherits the connections of those before it, and must not keep them from noticing the end."""
+    started = time.monotonic()
+    with workers_with_values(4) as workers:
+        processes = [process for process, _ in workers._others]
+    assert time.monotonic() - started < 4
+    assert [process.exitcode for process in processes] == [0, 0, 0]

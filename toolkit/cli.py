@@ -1,0 +1,73 @@
+"""The `toolkit` command: finds the verb, runs it, and turns what goes wrong into one sentence and an exit code."""
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from toolkit import __version__
+from toolkit.commands.console import discard_output, emit
+from toolkit.errors import ConfigError, ToolkitError
+
+# What each verb is for, and the class in toolkit.commands.VERB that does it. A verb is imported only when it is used.
+VERBS = {
+    "translate": ("Translate", "Translate text, a file, or what you type at a prompt."),
+    "evaluate": ("Evaluate", "Score translations against references: BLEU, chrF, exact match."),
+    "info": ("Info", "Show what a model is, how large it is and how well it did."),
+}
+
+USER_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code: 0, 2 for a mistake in what it was given, 130 for Ctrl-C."""
+    return reported(lambda: _run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def reported(action: Callable[[], None]) -> int:
+    """Do something on the user's behalf -> an exit code; what the user got wrong is told in one sentence."""
+    try:
+        action()
+        return 0
+    except ToolkitError as error:
+        print(f"toolkit: {error}", file=sys.stderr)
+        return USER_ERROR
+    except KeyboardInterrupt:
+        print(file=sys.stderr)  # the shell's prompt begins a new line
+        return INTERRUPTED
+    except BrokenPipeError:
+        discard_output()
+        return BROKEN_PIPE
+
+
+def _run(arguments: list[str]) -> None:
+    if sys.stdout is not None:
+        # Nepali is written in UTF-8, and a line ends with LF, whatever this machine would do by itself.
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    verb, *rest = arguments or ["--help"]
+    if verb in ("-h", "--help"):
+        emit(_help())
+    elif verb == "--version":
+        emit([f"toolkit {__version__}"])
+    elif verb in VERBS:
+        _parse(verb, rest).run()
+    else:
+        kind = "flag" if verb.startswith("-") else "verb"
+        raise ConfigError(f"there is no {kind} {verb!r}: it is toolkit VERB, with a verb of {', '.join(VERBS)}")
+
+
+def _parse(verb: str, arguments: list[str]):
+    import tyro
+
+    command = getattr(import_module(f"toolkit.commands.{verb}"), VERBS[verb][0])
+    return tyro.cli(command, prog=f"toolkit {verb}", args=arguments, config=(tyro.conf.FlagCreatePairsOff,))
+
+
+def _help() -> list[str]:
+    width = max(map(len, VERBS))
+    return [
+        "usage: toolkit [--help] [--version] VERB ...",
+        "",
+        *(f"  {verb:{width}}  {purpose}" for verb, (_, purpose) in VERBS.items()),
+        "",
+        "`toolkit VERB --help` explains the flags of a verb.",
+    ]

@@ -1,0 +1,60 @@
+"""Standard input and output as streams of lines in UTF-8."""
+
+import codecs
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from toolkit.errors import DataError
+
+_PIECE = 1 << 20
+_LONGEST_LINE = 1 << 24  # bytes: memory stays bounded when the input turns out to be no text at all
+
+
+def emit(lines: Iterable[str]) -> None:
+    """Print lines and flush.  Raises DataError where standard output takes no more, BrokenPipeError if nobody reads."""
+    if sys.stdout is None:
+        raise DataError("standard output is closed: the results have nowhere to go")
+    try:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard_output()
+        raise DataError(f"standard output cannot be written: {error.strerror}") from error
+
+
+def discard_output() -> None:
+    """Send what is left to nowhere: Python flushes once more when it ends, and would complain about the same error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def arriving_lines(stream: BinaryIO, name: str) -> Iterator[list[str]]:
+    """The lines of a stream, as many at a time as have arrived.
+
+    A file comes in large pieces; a pipe that stays open is answered while it is being written to. As in a file, only
+    LF and CR LF end a line, and a byte order mark is dropped.
+
+    Raises DataError, naming the line, for what is not UTF-8.
+    """
+    count, rest = 0, b""
+    while piece := stream.read1(_PIECE):
+        *lines, rest = (rest + piece).split(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            raise DataError(f"{name}, line {count + len(lines) + 1} has no end: is it a text file?")
+        yield [_decoded(line, name, count + index) for index, line in enumerate(lines, start=1)]
+        count += len(lines)
+    if rest:
+        yield [_decoded(rest, name, count + 1)]
+
+
+def _decoded(line: bytes, name: str, number: int) -> str:
+    if number == 1:
+        line = line.removeprefix(codecs.BOM_UTF8)
+    try:
+        return line.removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte = line[error.start]
+        raise DataError(f"{name}, line {number} is not UTF-8 (byte 0x{byte:02X}): give the text in UTF-8") from error

@@ -1,0 +1,84 @@
+"""toolkit info: what a model is, how large it is, how well it did and how it was trained."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tyro.conf import Positional
+
+from toolkit.api import find_model, load
+from toolkit.commands.console import emit
+from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, read_json, read_metrics
+
+
+@dataclass
+class Info:
+    """Show what a model is: kind, settings, parameters, size on disk, tokenizer, scores, and how it was trained."""
+
+    model: Positional[str]
+    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    json: bool = False
+    """Print one JSON object instead of text."""
+
+    def run(self) -> None:
+        facts = describe(find_model(self.model))
+        emit([json.dumps(facts, ensure_ascii=False)] if self.json else _lines(facts))
+
+
+def describe(directory: Path) -> dict[str, Any]:
+    """Everything that is known about a model.  Raises ModelError where it is damaged: all of it is read."""
+    config, metrics, translator = read_json(directory / CONFIG_FILE), read_metrics(directory), load(directory)
+    model, tokenizer = translator.model, translator.tokenizer
+    parts: dict[str, int] = {}
+    for name, parameter in model.arrays().items():
+        part = name.split(".")[0]
+        parts[part] = parts.get(part, 0) + parameter.size
+    return {
+        "model": str(directory),
+        "kind": config["kind"],
+        "format": config["format"],
+        "parameters": {"total": model.parameter_count, **parts},
+        "bytes": {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()},
+        "weights": _stored_type(directory / WEIGHTS_FILE),
+        "tokenizer": {"kind": type(tokenizer).__name__, "vocab_size": tokenizer.vocab_size},
+        "settings": config["model"],
+        "command": metrics.pop("command", None),
+        "training": metrics.pop("settings", {}),
+        "metrics": metrics,
+    }
+
+
+def _stored_type(path: Path) -> str:
+    from safetensors import safe_open
+
+    with safe_open(path, "numpy") as file:
+        return ", ".join(sorted({file.get_slice(name).get_dtype() for name in file.keys()}))  # noqa: SIM118
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    sizes, parameters = facts["bytes"], facts["parameters"]
+    lines = [
+        f"model       {facts['model']}",
+        f"kind        {facts['kind']}, format {facts['format']}",
+        f"tokenizer   {facts['tokenizer']['kind']}, {facts['tokenizer']['vocab_size']} tokens",
+        f"on disk     {sum(sizes.values()) / 1e6:.2f} MB, weights as {facts['weights']}",
+        f"trained by  {facts['command'] or 'not recorded'}",
+    ]
+    parts = {name: f"{count:,}" for name, count in parameters.items()}
+    training = {name: value for name, value in facts["training"].items() if name != "model"}  # as under "settings"
+    sections = {"parameters": parts, "settings": facts["settings"], "training": training, "metrics": facts["metrics"]}
+    for title, values in sections.items():
+        lines += ["", title, *_table(values)] if values else []
+    return lines
+
+
+def _table(values: dict[str, Any], prefix: str = "") -> list[str]:
+    lines = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            lines += _table(value, f"{prefix}{name}.")
+        else:
+            shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+            lines.append(f"  {prefix + name:20}  {shown}")
+    return lines
