@@ -51,6 +51,14 @@ def test_the_same_number_of_workers_gives_the_same_bits(count: int) -> None:
     assert parameters.tobytes() == parameters_again.tobytes()
 
 
+def test_spawned_workers_compute_what_forked_ones_do(monkeypatch) -> None:
+    forked = train(2)
+    monkeypatch.setattr("toolkit.training.workers.START_METHOD", "spawn")
+    sums, parameters = train(2)
+    assert sums == forked[0]
+    assert parameters.tobytes() == forked[1].tobytes()
+
+
 def test_two_batches_are_one_large_batch() -> None:
     task = small_task()
     name, indices = "train", np.arange(20)

@@ -28,6 +28,10 @@ from toolkit.nn.tape import Tape
 from toolkit.training.optimizer import Adam, sum_of_squares
 
 
+# Forked processes start at once and share what was read before; elsewhere than on Linux forking is unreliable.
+START_METHOD = "fork" if sys.platform == "linux" else "spawn"
+
+
 class Task(Protocol):
     """What is trained on: knows its examples and the loss of some of them.  Pickled where processes are spawned."""
 
@@ -97,7 +101,7 @@ class Workers:
         self.model.allocate()
         size = len(self.model.vector)
         # Several workers need memory that processes share; one does as well with memory of its own.
-        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        context = multiprocessing.get_context(START_METHOD)
         raw = [context.RawArray("b", size * 4 + 64) for _ in range(3 + count)]
         self.shared = _shared_vectors(raw, size)
         self.model.allocate(vector=self.shared.parameters)
