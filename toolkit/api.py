@@ -1,13 +1,12 @@
 """From text to text: `load` a model directory, and translate with it."""
 
 import os
-import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from threadpoolctl import ThreadpoolController
 
+from toolkit.data.sentences import sentence_ids, sentence_text
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import DataError, ModelError
 from toolkit.models.seq2seq import Seq2Seq
@@ -97,16 +96,15 @@ class Translator:
         with self._threads.limit(limits=1, user_api="blas"):
             found = generate(self.model, [sources[index] for index in spoken], config, batch_size)
         for index, hypotheses in zip(spoken, found, strict=True):
-            translations[index] = unicodedata.normalize("NFC", self.tokenizer.decode(hypotheses[0].ids))
+            translations[index] = sentence_text(self.tokenizer, hypotheses[0].ids)
         return translations
 
     def _encode(self, texts: Sequence[str], where: Callable[[int], str]) -> list[list[int]]:
         """The ids of every text; none for a blank one."""
-        tidied = [tidy(text) for text in texts]
-        for number, text in enumerate(tidied, start=1):
+        for number, text in enumerate(texts, start=1):
             if len(text) > _MOST_CHARACTERS:
                 raise DataError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
-        sources = self.tokenizer.encode_batch(tidied)
+        sources = sentence_ids(self.tokenizer, texts, self.model.config.ignore_case)
         for number, source in enumerate(sources, start=1):
             if len(source) + 1 > self.limit:  # the end mark counts
                 raise DataError(
@@ -114,11 +112,6 @@ class Translator:
                     "translate it sentence by sentence"
                 )
         return sources
-
-
-def tidy(text: str) -> str:
-    """Unicode normal form C, without white space at the ends and with one space where there are several."""
-    return re.sub(r"[ \t\r\n]+", " ", unicodedata.normalize("NFC", text)).strip()
 
 
 def find_model(path_or_name: str | os.PathLike[str]) -> Path:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.data import Example, encode_pairs, epoch_batches, split_batch
+from toolkit.data.sentences import sentence_ids, sentence_text
 from toolkit.errors import ConfigError
 from toolkit.tokenization import SentencePieceTokenizer
 
@@ -119,7 +120,7 @@ def test_pairs_are_encoded_and_long_ones_counted():
     pairs = [("one", "एक"), ("two " * 50, "दुई"), ("two", "दुई " * 50), ("three", "तीन")]
     examples, dropped = encode_pairs(iter(pairs), tokenizer, max_length=30)
     assert dropped == 2
-    assert [(tokenizer.decode(source), tokenizer.decode(target)) for source, target in examples] == [pairs[0], pairs[3]]
+    assert [tuple(sentence_text(tokenizer, ids) for ids in example) for example in examples] == [pairs[0], pairs[3]]
     assert all(side.dtype == np.int32 and side.ndim == 1 for example in examples for side in example)
 
 
@@ -128,6 +129,6 @@ def test_the_end_marker_counts_towards_the_length(swap):
     tokenizer = SentencePieceTokenizer.train(["one two three"] * 3, 400)
     long, short = "two three one", "one"
     pair = (short, long) if swap else (long, short)
-    length = len(tokenizer.encode(long))
+    length = len(sentence_ids(tokenizer, [long])[0])
     assert encode_pairs([pair], tokenizer, max_length=length)[1] == 1
     assert encode_pairs([pair], tokenizer, max_length=length + 1)[1] == 0

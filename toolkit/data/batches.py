@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolkit.data.sentences import sentence_ids
 from toolkit.errors import ConfigError
 from toolkit.tokenization.base import Tokenizer
 
@@ -16,14 +17,17 @@ class Example(NamedTuple):
     target: np.ndarray
 
 
-def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, max_length: int) -> tuple[list[Example], int]:
-    """Encode pairs of texts -> (examples, number of pairs that were dropped for being too long).
+def encode_pairs(
+    pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, max_length: int, ignore_case: bool = False
+) -> tuple[list[Example], int]:
+    """Encode pairs of sentences -> (examples, number of pairs that were dropped for being too long).
 
-    max_length: the most tokens that either side may have, its end marker included.
+    max_length: the most tokens that either side may have, its end marker included. ignore_case: sources are read in
+    lower case (see `toolkit.data.sentences`).
     """
     pairs = list(pairs)
-    sources = tokenizer.encode_batch([source for source, _ in pairs])
-    targets = tokenizer.encode_batch([target for _, target in pairs])
+    sources = sentence_ids(tokenizer, (source for source, _ in pairs), ignore_case)
+    targets = sentence_ids(tokenizer, (target for _, target in pairs))
     examples = [
         Example(np.array(source, dtype=np.int32), np.array(target, dtype=np.int32))
         for source, target in zip(sources, targets, strict=True)

@@ -34,6 +34,7 @@ class Seq2SeqConfig:
     positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
     max_length: int = 256  # tokens with end mark: the longest to train on, and all that learned positions know
     tie: Literal["none", "decoder", "all"] = "all"  # which embeddings are one table: target and output, or source too
+    ignore_case: bool = False  # read sources in lower case: a small corpus then teaches every word in one form
     embedding_dropout: float = 0.1
     attention_dropout: float = 0.1
     activation_dropout: float = 0.1

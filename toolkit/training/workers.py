@@ -27,7 +27,6 @@ from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
 from toolkit.training.optimizer import Adam, sum_of_squares
 
-
 # Forked processes start at once and share what was read before; elsewhere than on Linux forking is unreliable.
 START_METHOD = "fork" if sys.platform == "linux" else "spawn"
 
