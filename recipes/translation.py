@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from toolkit.commands.recipe import run_recipe
 from toolkit.data.batches import encode_pairs
 from toolkit.data.readers import read_pairs
@@ -22,7 +24,7 @@ from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.scores import Scores, bleu_chrf
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from toolkit.models.storage import load_model, read_metrics, save_metrics
+from toolkit.models.storage import load_model, read_metrics, replaced_directory, save_metrics, save_model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
@@ -69,6 +71,8 @@ class Recipe:
     """Their translations."""
     valid_lines: int = 200
     """How many lines are taken out where no validation files are given."""
+    export: Path | None = None
+    """Directory for the best model by itself: in float16, without what only training needs."""
     reverse: bool = False
     """Translate from target to source."""
     tokenizer: Literal["unigram", "bpe"] = "unigram"
@@ -115,7 +119,7 @@ def main(recipe: Recipe) -> None:
 
 def settings_of(recipe: Recipe) -> dict[str, Any]:
     """Everything that decides the result."""
-    own = {key: value for key, value in asdict(recipe).items() if key not in ("run", "resume", "quiet")}
+    own = {key: value for key, value in asdict(recipe).items() if key not in ("run", "resume", "quiet", "export")}
     return {key: str(value) if isinstance(value, Path) else value for key, value in own.items()}
 
 
@@ -164,9 +168,16 @@ def finish(recipe: Recipe, run: Run, tokenizer: Tokenizer, test: Pairs) -> Score
     """Score the best checkpoint on the test pairs, record the scores with it, and show some translations."""
     directory = run.named("best")
     model = load_model(directory)
+    if recipe.export:
+        model.vector[:] = model.vector.astype(np.float16)  # the scores below are then those of what is exported
     translations = translate(model, tokenizer, [source for source, _ in test], recipe.num_beams)
     scores = bleu_chrf([target for _, target in test], translations)
-    save_metrics(directory, {"test": scores.to_dict(), **read_metrics(directory)})
+    metrics = {"test": scores.to_dict(), **read_metrics(directory)}
+    save_metrics(directory, metrics)
+    if recipe.export:
+        with replaced_directory(recipe.export) as new:
+            save_model(model, new, metrics, half=True)
+            tokenizer.save(new)
     for index in range(0, len(test), max(1, len(test) // 12)):
         source, target = test[index]
         verdict = "" if translations[index] == target else f"    (reference: {target})"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import atomic_writer
@@ -37,7 +37,7 @@ def save_model(model: Model, directory: Path, metrics: dict[str, Any] | None = N
     """
     dtype = np.float16 if half else np.float32
     arrays = {name: np.ascontiguousarray(value, dtype=dtype) for name, value in model.arrays().items()}
-    save_file(arrays, directory / WEIGHTS_FILE)
+    (directory / WEIGHTS_FILE).write_bytes(save(arrays))  # `save_file` would hide it from all other users
     config = {"format": FORMAT_VERSION, "kind": model.kind, "model": dataclasses.asdict(model.config)}
     write_json(directory / CONFIG_FILE, config)
     save_metrics(directory, metrics or {})

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import atomic_writer
@@ -89,7 +89,7 @@ class Run:
                 save_model(model, new, {**metrics, "command": self.command, "settings": self.settings})
                 tokenizer.save(new)
                 (new / "training").mkdir()
-                save_file({"first": moments[0], "second": moments[1]}, new / _MOMENTS_FILE)
+                (new / _MOMENTS_FILE).write_bytes(save({"first": moments[0], "second": moments[1]}))
                 write_json(new / _STATE_FILE, state)
         for name in ("last", "best") if is_best else ("last",):
             _write(self.path / name, f"{step.name}\n")
@@ -112,8 +112,7 @@ class Run:
     def _check_settings(self) -> None:
         if not (self.path / SETTINGS_FILE).exists():
             raise ModelError(f"{self.path} is not a run: it has no {SETTINGS_FILE}")
-        before = read_json(self.path / SETTINGS_FILE)
-        now = json.loads(json.dumps(self.settings))
+        before, now = _flat(read_json(self.path / SETTINGS_FILE)), _flat(json.loads(json.dumps(self.settings)))
         changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
         if changed:
             raise ConfigError(
@@ -126,6 +125,14 @@ class Run:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
         kept = [line for line in lines if line.endswith("\n") and json.loads(line)["update"] <= update]
         _write(path, "".join(kept))
+
+
+def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings by their full names: {"training": {"seed": 1}} becomes {"training.seed": 1}."""
+    flat = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return flat
 
 
 def _write(path: Path, text: str) -> None:
