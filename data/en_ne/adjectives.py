@@ -1,7 +1,6 @@
 """The adjectives: those in -ओ agree with their noun, all others never change.
 
-ठूलो घर (a thing, a male person), ठूली छोरी (a female person), ठूला घरहरू (several): राम्रो, राम्री, राम्रा; but
-सुन्दर, सुन्दर, सुन्दर.
+ठूलो घर (a thing, a male person), ठूली छोरी (a female person), ठूला घरहरू (several): राम्रो, राम्री, राम्रा; but सुन्दर, always.
 A row: English | comparative | Nepali | what it is said of (tags or nouns of nouns.py).
 """
 
@@ -12,8 +11,8 @@ from data.en_ne.english import a
 from data.en_ne.nouns import Noun, Phrase, tagged
 
 THING_ADJECTIVES = """
-big | bigger | ठूलो | building furniture container vehicle animal tree stone ball fruit garden village city river mountain potato map
-small | smaller | सानो | building furniture container vehicle animal tree stone ball fruit garden village city river cloth knife
+big | bigger | ठूलो | kitchen building furniture container vehicle animal tree stone ball fruit garden village city river mountain potato map
+small | smaller | सानो | kitchen building furniture container vehicle animal tree stone ball fruit garden village city river cloth knife
 good | better | राम्रो | book phone computer building vehicle movie story song school watch game lesson work answer question cloth hotel village
 bad | worse | नराम्रो | movie news road story game
 new | newer | नयाँ | book phone computer vehicle cloth house furniture watch bag song movie umbrella pen hospital bridge school radio television
@@ -26,7 +25,7 @@ cold | colder | चिसो | water milk tea juice food room
 tasty | tastier | मिठो | fruit food rice meat fish bread tea yogurt tomato egg
 sweet | sweeter | गुलियो | tea fruit milk juice
 clean | cleaner | सफा | room house kitchen dish cloth table water hotel city road window
-dirty | dirtier | फोहोर | room house kitchen dish cloth table water river hotel city road window mirror
+dirty | dirtier | फोहोर | kitchen room house kitchen dish cloth table water river hotel city road window mirror
 long | longer | लामो | road river bridge letter story table movie lesson song
 short | shorter | छोटो | road letter story lesson song poem
 heavy | heavier | गह्रौँ | container stone table computer book basket
@@ -44,11 +43,12 @@ tall | taller | अग्लो | tree mountain house temple
 """  # noqa: E501 (a table)
 COLOURS = ("red", "black", "white", "blue", "green", "yellow")
 
-# Said of people. Participles ("tired") are verbs in Nepali: थाकेको छु "I have tired", polite थाक्नुभएको छ.
+# Said of people: a good person is असल (राम्रो would be good-looking). English participles are verbs in Nepali: "I am
+# tired" is थाकेको छु, "I have tired", polite थाक्नुभएको छ.
 PEOPLE_ADJECTIVES = """
 tall | taller | अग्लो
 short | shorter | होचो
-good | better | राम्रो
+good | better | असल
 young | younger | जवान
 old | older | बूढो
 rich | richer | धनी
@@ -63,7 +63,7 @@ clever | cleverer | चलाख
 lazy | lazier | अल्छी
 famous | more famous | प्रसिद्ध
 ready | - | तयार
-alone | - | एक्लो
+alone | - | एक्लै
 thin | thinner | दुब्लो
 fat | fatter | मोटो
 beautiful | more beautiful | सुन्दर
@@ -71,7 +71,7 @@ beautiful | more beautiful | सुन्दर
 # Of age, people are compared in other words: जेठो "first-born", कान्छो "last-born".
 COMPARED = {"old": "जेठो", "young": "कान्छो"}
 STATES = ("happy", "sad", "sick", "busy", "ready", "alone")  # of a moment: they go with "today" and "now"
-PARTICIPLES = {"tired": "थाक्नु", "angry": "रिसाउनु", "worried": "आत्तिनु"}
+PARTICIPLES = {"tired": "थाक्नु", "angry": "रिसाउनु"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Adjective:
 
     def agree(self, female: bool = False, many: bool = False) -> str:
         """ठूलो, ठूली, ठूला."""
-        if not self.nepali.endswith("ो") or self.nepali == "फोहोर":
+        if not self.nepali.endswith("ो"):
             return self.nepali
         return self.nepali[:-1] + ("ा" if many else "ी" if female else "ो")
 

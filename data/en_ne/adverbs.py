@@ -2,48 +2,41 @@
 
 from dataclasses import dataclass
 
-# English | Nepali, by the tenses they go with. Weekdays and the parts of the day are added below.
+# English | Nepali, by the tenses they go with. Weekdays and the hours are added below.
 PAST_TIMES = {
-    "yesterday": "हिजो", "last week": "गत हप्ता", "last month": "गत महिना", "last year": "गत वर्ष",
-    "today": "आज", "this morning": "आज बिहान",
-    "last night": "हिजो राति", "two days ago": "दुई दिन अगि", "yesterday morning": "हिजो बिहान",
-    "yesterday evening": "हिजो साँझ",
-    "in the morning": "बिहान", "in the evening": "साँझ", "three years ago": "तीन वर्ष अगि", "an hour ago": "एक घण्टा अगि",
+    "yesterday": "हिजो", "yesterday morning": "हिजो बिहान", "yesterday evening": "हिजो साँझ",
+    "last night": "हिजो राति", "last week": "गत हप्ता", "last month": "गत महिना", "last year": "गत वर्ष",
+    "an hour ago": "एक घण्टा अगि", "two days ago": "दुई दिन अगि", "three years ago": "तीन वर्ष अगि", "today": "आज",
+    "this morning": "आज बिहान", "in the morning": "बिहान", "in the evening": "साँझ",
 }  # fmt: skip
 FUTURE_TIMES = {
-    "tomorrow": "भोलि", "next week": "अर्को हप्ता", "next month": "अर्को महिना",
-    "next year": "अर्को वर्ष", "today": "आज", "tonight": "आज राति",
-    "this evening": "आज साँझ", "tomorrow morning": "भोलि बिहान", "tomorrow evening": "भोलि साँझ", "soon": "चाँडै",
-    "the day after tomorrow": "पर्सि", "in the evening": "साँझ",
+    "tomorrow": "भोलि", "tomorrow morning": "भोलि बिहान", "tomorrow evening": "भोलि साँझ",
+    "the day after tomorrow": "पर्सि", "next week": "अर्को हप्ता", "next month": "अर्को महिना", "next year": "अर्को वर्ष",
+    "today": "आज", "tonight": "आज राति", "this evening": "आज साँझ", "in the evening": "साँझ", "soon": "चाँडै",
 }  # fmt: skip
 HABIT_TIMES = {
-    "every day": "हरेक दिन", "in the morning": "बिहान", "in the evening": "साँझ", "at night": "राति",
-    "every week": "हरेक हप्ता",
-    "in the afternoon": "दिउँसो", "every morning": "हरेक बिहान", "every evening": "हरेक साँझ", "every month": "हरेक महिना",
+    "every day": "हरेक दिन", "every morning": "हरेक बिहान", "every evening": "हरेक साँझ", "every week": "हरेक हप्ता",
+    "every month": "हरेक महिना", "in the morning": "बिहान", "in the afternoon": "दिउँसो", "in the evening": "साँझ",
+    "at night": "राति",
 }  # fmt: skip
 NOW_TIMES = {"now": "अहिले", "today": "आज"}
 THEN_TIMES = {
-    "then": "त्यति बेला",
-    "yesterday": "हिजो",
-    "in the morning": "बिहान",
-    "last night": "हिजो राति",
+    "then": "त्यति बेला", "yesterday": "हिजो", "in the morning": "बिहान", "last night": "हिजो राति",
     "yesterday evening": "हिजो साँझ",
-}
+}  # fmt: skip
 WEEKDAYS = {
-    "Sunday": "आइतबार", "Monday": "सोमबार", "Tuesday": "मङ्गलबार", "Wednesday": "बुधबार",
-    "Thursday": "बिहीबार", "Friday": "शुक्रबार",
-    "Saturday": "शनिबार",
+    "Sunday": "आइतबार", "Monday": "सोमबार", "Tuesday": "मङ्गलबार", "Wednesday": "बुधबार", "Thursday": "बिहीबार",
+    "Friday": "शुक्रबार", "Saturday": "शनिबार",
 }  # fmt: skip
 HOURS = {
-    "one": "एक", "two": "दुई", "three": "तीन", "four": "चार", "five": "पाँच", "six": "छ",
-    "seven": "सात", "eight": "आठ", "nine": "नौ",
-    "ten": "दस", "eleven": "एघार", "twelve": "बाह्र",
+    "one": "एक", "two": "दुई", "three": "तीन", "four": "चार", "five": "पाँच", "six": "छ", "seven": "सात", "eight": "आठ",
+    "nine": "नौ", "ten": "दस", "eleven": "एघार", "twelve": "बाह्र",
 }  # fmt: skip
 ON_DAYS = {f"on {english}": nepali for english, nepali in WEEKDAYS.items()}
 AT_HOURS = {f"at {english} o'clock": f"{nepali} बजे" for english, nepali in HOURS.items()}
 
-# What stands before the English verb: "I always eat". In Nepali it follows the subject. कहिल्यै "ever" needs a
-# negative verb: "never".
+# What stands before the English verb: "I always eat". In Nepali it follows the subject. कहिल्यै "ever" needs a negative
+# verb: "never".
 FREQUENCY = {"always": "सधैँ", "often": "प्रायः", "sometimes": "कहिलेकाहीँ", "never": "कहिल्यै"}
 
 TIMES = {
@@ -66,8 +59,8 @@ TIMES = {
 
 @dataclass(frozen=True)
 class Place:
-    """A place: "at school" स्कूलमा, "to school" स्कूल (going needs no case), "from school" स्कूलबाट. `at` has
-    the English ways to say where.
+    """A place: "at school" स्कूलमा, "to school" स्कूल (going needs no case), "from school" स्कूलबाट. `at` has the
+    English ways to say where.
     """
 
     key: str
@@ -120,6 +113,8 @@ def _place(line: str) -> Place:
 
 
 PLACES = {place.key: place for place in map(_place, PLACE_TABLE.strip().splitlines())}
-GOALS = tuple(PLACES[key] for key in PLACES if key not in ("here", "room", "house", "outside"))  # where one goes
-ORIGINS = tuple(place for place in GOALS if place.key not in ("there",))
-WHERE = tuple(PLACES[key] for key in PLACES if key not in ("river", "house"))  # where a person can be
+GOALS = tuple(
+    place for key, place in PLACES.items() if key not in ("here", "room", "house", "outside", "river", "kitchen")
+)
+ORIGINS = tuple(place for place in GOALS if place.key != "there")
+WHERE = tuple(place for key, place in PLACES.items() if key not in ("river", "house"))  # where a person can be

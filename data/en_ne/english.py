@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 TENSES = (
-    "present", "past", "future", "continuous", "past continuous", "perfect", "past perfect", "used to",
-    "can", "could", "want to", "wanted to", "must", "have to", "had to",
+    "present", "past", "future", "continuous", "past continuous", "perfect", "past perfect", "used to", "can",
+    "could", "want to", "wanted to", "must", "have to", "had to",
 )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def third_person(base: str) -> str:
     return base[:-1] + "ies" if base.endswith("y") and base[-2] not in "aeiou" else base + "s"
 
 
-DOUBLED = ("sit", "get", "run", "cut", "swim", "put", "win", "forget", "stop", "begin", "shut")
+DOUBLED = ("sit", "get", "run", "cut", "swim", "put", "win", "forget")
 
 
 def ing_form(base: str) -> str:
@@ -58,10 +58,8 @@ def past_form(base: str) -> str:
 def plural(noun: str) -> str:
     """book books, box boxes, story stories, and the irregular ones."""
     irregular = {
-        "child": "children", "man": "men", "woman": "women", "person": "people", "foot": "feet", "tooth": "teeth",
-        "mouse": "mice", "sheep": "sheep", "fish": "fish", "potato": "potatoes",
-        "tomato": "tomatoes", "mango": "mangoes",
-        "knife": "knives", "wife": "wives", "leaf": "leaves", "buffalo": "buffaloes",
+        "child": "children", "man": "men", "woman": "women", "potato": "potatoes", "tomato": "tomatoes",
+        "mango": "mangoes", "knife": "knives", "buffalo": "buffaloes",
     }  # fmt: skip
     *front, last = noun.split(" ")
     if last in irregular:
@@ -136,8 +134,8 @@ def statement(
 
 
 def looks_present(verb: EnglishVerb, tense: str, number: str, negative: bool) -> bool:
-    """Whether a past statement reads like a present one: "they read", "I cut", "we put" (but "he read", "I did
-    not read").
+    """Whether a past statement reads like a present one: "they read", "I cut", "we put" (but "he read", "I did not
+    read").
     """
     return tense == "past" and verb.base == verb.past and number != "s" and not negative
 

@@ -4,10 +4,9 @@
     python -m data.en_ne.generate --out DIR    write them elsewhere
     python -m data.en_ne.generate --check      compare with what is there, write nothing
 
-The steps: every family (families.py) says its sentences; holdout.py decides which of them may be taught;
-hand-written phrases win
-over the grammar; the checks of `verify` hold; surface.py types each sentence the way people do. Same program,
-same bytes.
+The steps: every family (families.py) says its sentences; holdout.py decides which of them may be taught; hand-written
+phrases win over the grammar; the checks of `verify` hold; surface.py types each sentence the way people do. Same
+program, same bytes.
 """
 
 import argparse
@@ -28,6 +27,7 @@ SEED = 20
 TEST_SIZE, VALID_SIZE = 1000, 500
 OFTEN = 8  # every English word of the grammar occurs at least so often in the training sentences
 DRAWS = 40  # a family gives up after so many draws for each sentence that it owes
+MORE_DRAWS = 10_000  # and after so many when it is asked for rare words
 
 
 class Collection:
@@ -40,23 +40,21 @@ class Collection:
         self.phrases = phrases
         for phrase in phrases:
             self._remember(phrase)
-        self.taken = dict.fromkeys(self.meaning)  # said by hand: the grammar does not say it again
+        self.taken = set(self.meaning)  # said by hand: the grammar does not say it again
 
-    def _remember(self, sentence: Sentence) -> bool:
-        """Whether the sentence is new; two translations of one sentence are an error of the grammar."""
+    def _remember(self, sentence: Sentence) -> None:
+        """Two translations of one sentence are an error of the grammar."""
         key, nepali = fold(full(sentence.english)), fold_nepali(sentence.nepali)
         known = self.meaning.setdefault(key, nepali)
-        if known != nepali and sentence.family != "phrases" and key in getattr(self, "taken", {}):
-            return False
         if known != nepali:
             raise ValueError(f"two translations of {key!r}: {known!r} and {nepali!r} ({sentence.family})")
-        return True
 
     def add(self, sentence: Sentence, seen: set[str]) -> str:
         """File the sentence; returns its side, or nothing if it is known already."""
         key = fold(full(sentence.english))
-        if key in seen or key in self.taken or not self._remember(sentence):
+        if key in seen or key in self.taken:
             return ""
+        self._remember(sentence)
         seen.add(key)
         where = side(sentence)
         self.sides[where].append(sentence)
@@ -102,31 +100,32 @@ def gather(collection: Collection) -> None:
 
 
 def top_up(collection: Collection, seen: set[str]) -> None:
-    """More sentences with the words that are still rare, from a family that has used them."""
-    home = {}
+    """More sentences with the words that are still rare, from the families that have used them, small ones first.
+
+    A word that only families without a number have used (they have said all they can) is looked for in the clauses.
+    """
+    owing = {family.__name__: family for family, owed in sorted(FAMILIES, key=lambda pair: pair[1] or 0) if owed}
+    users: dict[str, set[str]] = {}
     for sentence in collection.sides["train"]:
         for word in fold(full(sentence.english)).split():
-            home.setdefault(word, sentence.family)
-    families = {family.__name__: family for family, owed in FAMILIES if owed}
-    home = {word: "clauses" if family == "core_paradigms" else family for word, family in home.items()}
-    rare: dict[str, list[str]] = {}
-    for word, times in collection.count.items():
-        if times < OFTEN and home[word] in families:
-            rare.setdefault(home[word], []).append(word)
-    for name, words in rare.items():
-        for sentence in itertools.islice(labelled(families[name], random.Random(f"{SEED} more {name}")), 12_000):
-            words = [word for word in words if collection.count[word] < OFTEN]
-            if not words:
+            users.setdefault(word, set()).add(sentence.family)
+    for name, family in owing.items():
+        rare = {word for word, who in users.items() if name in (who & set(owing) or {"clauses"})}
+        rare = {word for word in rare if collection.count[word] < OFTEN}
+        stream = labelled(family, random.Random(f"{SEED} more {name}"))
+        for sentence in itertools.islice(stream, MORE_DRAWS):
+            if not rare:
                 break
-            if any(word in fold(full(sentence.english)).split() for word in words) and side(sentence) == "train":
+            if not rare.isdisjoint(fold(full(sentence.english)).split()) and side(sentence) == "train":
                 collection.add(sentence, seen)
+                rare = {word for word in rare if collection.count[word] < OFTEN}
 
 
 def choose(held: list[Sentence], size: int, known: tuple[set, set], hard: set, nepali: set, rng) -> list[Sentence]:
     """Up to `size` held-out sentences, from all families in turn.
 
-    Taken are those whose every word, in both languages, is taught, and that no training sentence equals in
-    either language.
+    Taken are those whose every word, in both languages, is taught, and that no training sentence equals in either
+    language.
     """
     by_family: dict[str, list[Sentence]] = {}
     for sentence in held:
@@ -145,24 +144,22 @@ def typed(sentences: list[Sentence], rng, twice: float, blocked=frozenset(), mea
     """The surface variants: one for each sentence and, with probability `twice`, a second one."""
     lines = []
     for sentence in sentences:
-        wanted, forms = 1 + (rng.random() < twice), []
+        wanted, forms, whole = 1 + (rng.random() < twice), [], (full(sentence.english), sentence.nepali)
         if sentence.family == "phrases":
             forms.append((sentence.english, sentence.nepali))
         named = any(part in TESTED for part in sentence.parts)  # said in full, so that everybody finds it
         for _ in range(6):
             if len(forms) >= wanted:
                 break
-            form = variant(full(sentence.english) if named else sentence.english, sentence.nepali, rng)
+            form = variant(whole[0] if named else sentence.english, sentence.nepali, rng)
             key = fold(form[0])
             clash = meaning is not None and meaning.setdefault(key, fold_nepali(form[1])) != fold_nepali(form[1])
             if form in forms or clash or key in blocked:
                 continue
-            if not forms and meaning is not None and key != fold(full(sentence.english)):
-                forms.append(
-                    (full(sentence.english), sentence.nepali)
-                )  # an article is only left out beside the full form
+            if not forms and meaning is not None and key != fold(whole[0]):
+                forms.append(whole)  # an article is only left out beside the full form
             forms.append(form)
-        lines += forms or [(full(sentence.english), sentence.nepali)]
+        lines += forms or [whole]
     return lines
 
 

@@ -1,12 +1,9 @@
 """Which combinations are kept for the test: chosen by a keyed hash of the combination, before any sentence is written.
 
-Every sentence that contains a held-out combination leaves the training set, however it is said: if (object,
-drink, milk) is held
-out, then "I drink milk", "he wants to drink milk" and "do not drink milk" all are. A learner meets "drink" and
-"milk" in other
-company and has to put them together. The choice depends on nothing but the combination itself, so adding words
-or sentences to the
-grammar never moves an old combination from one side to the other.
+Every sentence that contains a held-out combination leaves the training set, however it is said: if (object, drink,
+milk) is held out, then "I drink milk", "he wants to drink milk" and "do not drink milk" all are. A learner meets
+"drink" and "milk" in other company and has to put them together. The choice depends on nothing but the combination
+itself, so adding words or sentences to the grammar never moves an old combination from one side to the other.
 """
 
 from hashlib import blake2b
@@ -40,8 +37,8 @@ def held_out(part: Part) -> str:
 
 
 def side(sentence: Sentence) -> str:
-    """Where a sentence belongs: to the test if any of its combinations does, then to the validation set, else
-    to the training set.
+    """Where a sentence belongs: to the test if any of its combinations does, then to the validation set, else to the
+    training set.
     """
     sides = {held_out(part) for part in sentence.parts}
     return "test" if "test" in sides else "valid" if "valid" in sides else "train"

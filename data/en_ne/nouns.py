@@ -1,10 +1,10 @@
 """The nouns, by semantic class, and the noun phrases that are made of them.
 
-A row: English | Nepali | tags. The tags say what one can sensibly do with the thing (verb_table.py asks for them), and three of them
-are grammar: `mass` (no article, no plural), `bare` (names of languages, games and the like: never with "a" or
-"the") and `many` (a
-mass word that English treats as several: clothes, shoes, vegetables; Nepali counts them as one stuff: लुगा सफा छ).
-"""  # noqa: E501 (a table)
+A row: English | Nepali | tags. The tags say what one can sensibly do with the thing (verb_table.py asks for them), and
+three of them are grammar: `mass` (no article, no plural), `bare` (names of languages, games and the like: never with
+"a" or "the") and `many` (a mass word that English treats as several: clothes, shoes, vegetables; Nepali counts them as
+one stuff: लुगा सफा छ).
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +20,7 @@ egg | अण्डा | edible buy cook count
 potato | आलु | edible buy cook plant count vegetable
 tomato | गोलभेँडा | edible buy plant count vegetable
 vegetables | तरकारी | mass many edible buy cook cut
-onion | प्याज | buy plant count cut vegetable
+onion | प्याज | edible buy plant count cut vegetable
 rice | भात | mass edible cook meal
 food | खाना | mass edible cook meal buy
 bread | रोटी | mass edible buy cook
@@ -30,11 +30,11 @@ yogurt | दही | mass edible buy
 sugar | चिनी | mass buy grocery
 salt | नुन | mass buy grocery
 fruit | फलफूल | mass edible buy tasty
-water | पानी | mass drink liquid
-tea | चिया | mass drink liquid make hot
-milk | दूध | mass drink liquid buy hot
-coffee | कफी | mass drink liquid make hot
-juice | जुस | mass drink liquid buy
+water | पानी | mass drink
+tea | चिया | mass drink make hot
+milk | दूध | mass drink buy hot
+coffee | कफी | mass drink make hot
+juice | जुस | mass drink buy
 medicine | औषधि | mass buy bring
 time | समय | mass bare
 book | किताब | read write buy sell bring carry find lose send put own count study give
@@ -42,7 +42,7 @@ newspaper | पत्रिका | read buy sell bring give put own
 letter | चिठी | read write send bring find give own count
 story | कथा | read write tell understand hear count
 poem | कविता | read write understand hear count
-lesson | पाठ | read understand teachable count start
+lesson | पाठ | read understand count start
 message | सन्देश | read write send understand
 song | गीत | sing hear write understand count
 pen | कलम | buy sell bring find lose give use own put count
@@ -63,7 +63,7 @@ motorcycle | मोटरसाइकल | buy sell drive wash repair own vehicl
 bus | बस | drive see wash vehicle
 key | साँचो | bring find lose give own count
 ticket | टिकट | buy sell bring find lose give own count
-money | पैसा | mass find lose give own bring send pay
+money | पैसा | mass find lose give own bring send
 watch | घडी | buy sell repair find lose give own
 umbrella | छाता | buy sell bring find lose give own carry open use
 shirt | कमिज | buy sell wear wash own give count cloth
@@ -81,8 +81,8 @@ picture | तस्बिर | see make give own look put
 photo | फोटो | look give send own find
 map | नक्सा | look buy bring give use own
 gift | उपहार | buy bring give send open own count
-flower | फूल | buy sell bring give see plant pick count grow
-tree | रुख | cut plant see count grow
+flower | फूल | buy sell bring give see plant pick count
+tree | रुख | cut plant see count
 ball | बल | buy bring find lose give own throw
 blanket | कम्बल | buy sell wash bring give own
 soap | साबुन | mass buy use bring give grocery
@@ -106,13 +106,13 @@ football | फुटबल | mass bare sport
 cricket | क्रिकेट | mass bare sport
 volleyball | भलिबल | mass bare sport
 cards | तास | mass bare sport
-work | काम | mass bare job start
+work | काम | mass start
 river | नदी | see land
 mountain | हिमाल | see look land count
-bridge | पुल | see make building
-road | बाटो | see make land
+bridge | पुल | see building
+road | बाटो | see land
 temple | मन्दिर | see building look count
-school | स्कूल | see building make count
+school | स्कूल | see building count
 hospital | अस्पताल | see building
 hotel | होटल | see building count
 shop | पसल | see open close building own count
@@ -144,7 +144,7 @@ monkey | बाँदर | wild
 tiger | बाघ | wild
 """
 
-# English | Nepali | feminine Nepali if the word differs ("=" if it serves both) | level: he, she or polite
+# English | Nepali | level: he, she or polite
 PEOPLE = """
 boy | केटा | he
 girl | केटी | she
@@ -204,9 +204,14 @@ class Noun:
     def plural(self) -> str:
         return self.english if self.mass else plural(self.english)
 
+    def forms(self, many: bool) -> tuple[str, str]:
+        """The noun in both languages, one or several: ("book", "किताब"), ("books", "किताबहरू")."""
+        return (self.plural, self.several + "हरू") if many else (self.english, self.nepali)
+
     @property
-    def plural_nepali(self) -> str:
-        return self.nepali + "हरू"
+    def several(self) -> str:
+        """The stem in the plural and after a number: -ओ becomes -आ (बिरालाहरू, दुईवटा साँचा), but not in foreign words."""
+        return self.nepali[:-1] + "ा" if self.nepali in ("साँचो", "डोको", "बाटो", "बिरालो") else self.nepali
 
 
 def _rows(table: str) -> list[list[str]]:
@@ -235,50 +240,42 @@ class Phrase:
     english: str
     nepali: str
     key: str
-    human: bool = False
     plural: bool = False
     quality: str = ""  # the adjective before the noun, if any
-
-    @property
-    def as_object(self) -> str:
-        """Persons as objects take लाई (म साथीलाई भेट्छु); things do not (म किताब पढ्छु)."""
-        return self.nepali + "लाई" if self.human else self.nepali
 
 
 def bare(noun: Noun) -> Phrase:
     """Things in general: "apples", "rice". Nepali leaves out हरू here (मलाई स्याउ मन पर्छ)."""
-    return Phrase(noun.plural, noun.nepali, noun.english, noun.human, not noun.mass)
+    return Phrase(noun.plural, noun.nepali, noun.english, not noun.mass)
 
 
-def indefinite(noun: Noun) -> Phrase:
-    """ "a book", "a friend": Nepali counts, एउटा for things and एक जना for persons."""
-    one = "एक जना" if noun.human else "एउटा"
-    return Phrase(a(noun.english), f"{one} {noun.nepali}", noun.english, noun.human)
+def indefinite(noun: Noun, negative: bool = False) -> Phrase:
+    """ "a book", "a friend": Nepali counts, एउटा for things and एक जना for persons, but not in a negation."""
+    number = "" if negative else "एक जना " if noun.human else "एउटा "
+    return Phrase(a(noun.english), number + noun.nepali, noun.english)
 
 
 def definite(noun: Noun, many: bool = False) -> Phrase:
-    """ "the book": Nepali has no article. The article stays even in careless English: "book" alone could be "a
-    book".
-    """
-    english, nepali = (noun.plural, noun.plural_nepali) if many else (noun.english, noun.nepali)
-    return Phrase(f"the {english}", nepali, noun.english, noun.human, many)
+    """ "the book": Nepali has no article. It stays even in careless English: "book" alone could be "a book"."""
+    english, nepali = noun.forms(many)
+    return Phrase(f"the {english}", nepali, noun.english, many)
 
 
 DEMONSTRATIVES = {"this": "यो", "that": "त्यो", "these": "यी", "those": "ती"}
+OBLIQUE = {"this": "यस", "that": "त्यस"}  # before a noun with a postposition: यस घरमा
 
 
 def demonstrative(noun: Noun, word: str) -> Phrase:
     """ "this book" यो किताब, "these books" यी किताबहरू."""
     many = word in ("these", "those")
-    english, nepali = (noun.plural, noun.plural_nepali) if many else (noun.english, noun.nepali)
-    return Phrase(f"{word} {english}", f"{DEMONSTRATIVES[word]} {nepali}", noun.english, noun.human, many)
+    english, nepali = noun.forms(many)
+    return Phrase(f"{word} {english}", f"{DEMONSTRATIVES[word]} {nepali}", noun.english, many)
 
 
 NUMBERS = {
     "one": "एक", "two": "दुई", "three": "तीन", "four": "चार", "five": "पाँच", "six": "छ", "seven": "सात", "eight": "आठ",
-    "nine": "नौ", "ten": "दस", "eleven": "एघार", "twelve": "बाह्र", "fifteen": "पन्ध्र",
-    "twenty": "बीस", "thirty": "तीस", "fifty": "पचास",
-    "hundred": "सय",
+    "nine": "नौ", "ten": "दस", "eleven": "एघार", "twelve": "बाह्र", "fifteen": "पन्ध्र", "twenty": "बीस",
+    "thirty": "तीस", "fifty": "पचास",
 }  # fmt: skip
 
 
@@ -291,12 +288,12 @@ def count(word: str, noun: Noun) -> str:
 
 def counted(noun: Noun, word: str) -> Phrase:
     """ "two books" दुईवटा किताब: after a number हरू is not needed."""
-    english = noun.english if word == "one" else noun.plural
-    return Phrase(f"{word} {english}", f"{count(word, noun)} {noun.nepali}", noun.english, noun.human, word != "one")
+    english, nepali = (noun.english, noun.nepali) if word == "one" else (noun.plural, noun.several)
+    return Phrase(f"{word} {english}", f"{count(word, noun)} {nepali}", noun.english, word != "one")
 
 
 QUANTITIES = {"some": "केही", "many": "धेरै", "a lot of": "धेरै", "all the": "सबै"}
 
 
 def some(noun: Noun, word: str) -> Phrase:
-    return Phrase(f"{word} {noun.plural}", f"{QUANTITIES[word]} {noun.nepali}", noun.english, noun.human, not noun.mass)
+    return Phrase(f"{word} {noun.plural}", f"{QUANTITIES[word]} {noun.several}", noun.english, not noun.mass)

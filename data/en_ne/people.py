@@ -1,10 +1,8 @@
 """Who a sentence is about: pronouns, names, kin and other people, with their cases and their level of respect.
 
-The English default decides the level. "you" is तपाईं; "he" is the plain ऊ; "she" is the middle उनी with
-feminine endings; parents,
-grandparents, elder brothers and sisters, teachers, doctors and guests get the polite verb. Younger kin, friends
-and children get the
-plain level if male (छ, गर्छ) and the middle one if female (छिन्, गर्छिन्).
+The English default decides the level. "you" is तपाईं; "he" is the plain ऊ; "she" is the middle उनी with feminine
+endings; parents, grandparents, elder brothers and sisters, teachers, doctors and guests get the polite verb. Younger
+kin, friends and children get the plain level if male (छ, गर्छ) and the middle one if female (छिन्, गर्छिन्).
 """
 
 from dataclasses import dataclass
@@ -12,24 +10,19 @@ from functools import cache
 
 from data.en_ne.nouns import NOUNS, Noun, Phrase
 
-# pronoun: (with ले, stem of लाई and सँग, possessive). म, तँ, ऊ and उनी change before a postposition; possessives
-# in -रो are irregular.
+# pronoun: (with ले, stem of लाई and सँग, possessive). म, तँ, ऊ and उनी change before a postposition; possessives in -रो
+# are irregular.
 PRONOUNS = {
-    "म": ("मैले", "म", "मेरो"),
-    "हामी": ("हामीले", "हामी", "हाम्रो"),
-    "तँ": ("तैँले", "तँ", "तेरो"),
-    "तिमी": ("तिमीले", "तिमी", "तिम्रो"),
-    "तपाईं": ("तपाईंले", "तपाईं", "तपाईंको"),
-    "ऊ": ("उसले", "उस", "उसको"),
-    "उनी": ("उनले", "उन", "उनको"),
-    "उनीहरू": ("उनीहरूले", "उनीहरू", "उनीहरूको"),
-}
+    "म": ("मैले", "म", "मेरो"), "हामी": ("हामीले", "हामी", "हाम्रो"), "तँ": ("तैँले", "तँ", "तेरो"),
+    "तिमी": ("तिमीले", "तिमी", "तिम्रो"), "तपाईं": ("तपाईंले", "तपाईं", "तपाईंको"), "ऊ": ("उसले", "उस", "उसको"),
+    "उनी": ("उनले", "उन", "उनको"), "उनीहरू": ("उनीहरूले", "उनीहरू", "उनीहरूको"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Person:
-    """A possible subject. `who` is its person and level in Nepali (verbs.PERSONS), `number` its number in
-    English (i, s, p).
+    """A possible subject. `who` is its person and level in Nepali (verbs.PERSONS), `number` its number in English (i,
+    s, p).
     """
 
     english: str
@@ -70,8 +63,14 @@ class Person:
         return self.object_english or self.english
 
     @property
+    def whose(self) -> str:
+        """The English possessive: my, his, my mother's."""
+        return self.own if self.object_english else self.english + "'s"
+
+    @property
     def many(self) -> bool:
-        return self.who in ("we", "they")
+        """Several to the adjective: हामी अग्ला छौँ, पाहुनाहरू अग्ला हुनुहुन्छ; but तपाईं is one person."""
+        return self.who in ("we", "they") or (self.number == "p" and self.nepali not in PRONOUNS)
 
 
 I = Person("I", "म", "i", "i", False, "me", "my")  # noqa: E741  (the word itself)
@@ -81,8 +80,8 @@ HE = Person("he", "ऊ", "he", "s", False, "him", "his")
 SHE = Person("she", "उनी", "she", "s", True, "her", "her")
 THEY = Person("they", "उनीहरू", "they", "p", False, "them", "their")
 SPEAKERS = (I, WE, YOU, HE, SHE, THEY)
-FAMILIAR = Person("you", "तिमी", "familiar", "p")  # after a vocative: "my friend, ..."
-LOW = Person("you", "तँ", "low", "p")  # to an animal: "kitty, ..."
+FAMILIAR = Person("you", "तिमी", "familiar", "p", own="your")  # after a vocative: "my friend, ..."
+LOW = Person("you", "तँ", "low", "p", own="your")  # to an animal: "kitty, ..."
 
 NAMES = (
     ("Ram", "राम", False), ("Hari", "हरि", False), ("Bikash", "विकास", False), ("Suresh", "सुरेश", False),
@@ -99,22 +98,13 @@ def person_of(noun: Noun, english: str, nepali: str, many: bool = False) -> Pers
     return Person(english, nepali, noun.person, "s", noun.female, "", "her" if noun.female else "his")
 
 
-KIN = ("father", "mother", "brother", "sister", "son", "daughter", "friend", "grandfather", "grandmother",
-       "older brother", "older sister", "uncle", "aunt")  # fmt: skip
+KIN = (
+    "father", "mother", "brother", "sister", "son", "daughter", "friend", "grandfather", "grandmother",
+    "older brother", "older sister", "uncle", "aunt",
+)  # fmt: skip
 OTHERS = (
-    "boy",
-    "girl",
-    "child",
-    "student",
-    "farmer",
-    "driver",
-    "shopkeeper",
-    "teacher",
-    "doctor",
-    "guest",
-    "man",
-    "woman",
-)
+    "boy", "girl", "child", "student", "farmer", "driver", "shopkeeper", "teacher", "doctor", "guest", "man", "woman",
+)  # fmt: skip
 OTHERS_MANY = ("boy", "girl", "child", "student", "farmer", "teacher", "guest")
 KIN_MANY = ("brother", "sister", "friend", "son", "daughter")
 
@@ -123,15 +113,15 @@ KIN_MANY = ("brother", "sister", "friend", "son", "daughter")
 def my(owner: Person, name: str, many: bool = False) -> Person:
     """ "my brother" मेरो भाइ, "our daughters" हाम्रा छोरीहरू, "Sita's father" सीताको बुबा."""
     noun = NOUNS[name]
-    english = (owner.own if owner in SPEAKERS else owner.english + "'s") + " " + (noun.plural if many else noun.english)
-    nepali = owner.of(noun.female, many) + " " + (noun.plural_nepali if many else noun.nepali)
-    return person_of(noun, english, nepali, many)
+    english, nepali = noun.forms(many)
+    return person_of(noun, f"{owner.whose} {english}", f"{owner.of(noun.female, many)} {nepali}", many)
 
 
 def the(name: str, many: bool = False) -> Person:
+    """ "the boy", careless "boy"; but "the boys" keep their article, for "boys" alone are boys in general."""
     noun = NOUNS[name]
-    english, nepali = (noun.plural, noun.plural_nepali) if many else (noun.english, noun.nepali)
-    return person_of(noun, f"[the] {english}", nepali, many)
+    english, nepali = noun.forms(many)
+    return person_of(noun, f"the {english}" if many else f"[the] {english}", nepali, many)
 
 
 MY_KIN = tuple(my(I, name) for name in KIN) + tuple(my(I, name, many=True) for name in KIN_MANY)
@@ -147,10 +137,10 @@ def kin_of_others() -> tuple[Person, ...]:
     return tuple(my(owner, name) for owner in (YOU, WE, HE, SHE, THEY) for name in names)
 
 
-def subjects(rng, wide: bool = True) -> Person:
+def subjects(rng) -> Person:
     """A subject as often as speech has it: mostly pronouns, then kin, names and others."""
     draw = rng.random()
-    if draw < 0.58 or not wide:
+    if draw < 0.58:
         return rng.choice(SPEAKERS)
     if draw < 0.66:
         return rng.choice(NAMED)
@@ -160,12 +150,12 @@ def subjects(rng, wide: bool = True) -> Person:
 
 
 def possessed(owner: Person, noun: Noun, subject: Person | None = None, many: bool = False) -> Phrase:
-    """ "my book" मेरो किताब. What belongs to the subject of the sentence itself is आफ्नो: "he lost his key"
-    उसले आफ्नो साँचो हरायो.
+    """ "my book" मेरो किताब. What belongs to the subject of the sentence itself is आफ्नो: "he lost his key" उसले आफ्नो
+    साँचो हरायो.
     """
     if subject is not None and owner.own == subject.own:
         nepali_owner = "आफ्" + ("ना" if many else "नी" if noun.female and noun.human else "नो")
     else:
         nepali_owner = owner.of(noun.female and noun.human, many)
-    english, nepali = (noun.plural, noun.plural_nepali) if many else (noun.english, noun.nepali)
-    return Phrase(f"{owner.own} {english}", f"{nepali_owner} {nepali}", noun.english, noun.human, many)
+    english, nepali = noun.forms(many)
+    return Phrase(f"{owner.own} {english}", f"{nepali_owner} {nepali}", noun.english, many)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from data.en_ne import english
-from data.en_ne.adverbs import FREQUENCY, Place
+from data.en_ne.adverbs import FREQUENCY, PAST_TIMES, Place
 from data.en_ne.nouns import Phrase
 from data.en_ne.people import Person
 from data.en_ne.verb_table import Action
@@ -24,9 +24,7 @@ class Sentence:
     family: str = ""
 
 
-SURELY_PAST = ("yesterday", "yesterday morning", "yesterday evening", "last week", "last month",
-               "last year", "last night", "two days ago",
-               "three years ago", "an hour ago")  # fmt: skip
+SURELY_PAST = tuple(time for time in PAST_TIMES if time.startswith(("yesterday", "last")) or time.endswith("ago"))
 Parts = tuple[tuple[str, str, str], ...]
 
 
@@ -39,6 +37,20 @@ def pair(english_text: str, nepali_text: str, *parts: tuple[str, str, str], mark
 
 def words(*pieces: str) -> str:
     return " ".join(piece for piece in pieces if piece)
+
+
+FORMS = ("statement", "negation", "question")
+
+
+def form_for(subject: Person, rng, weights=(52, 25, 23)) -> str:
+    """Said, denied or asked. Nobody asks others about himself, so "I" only says and denies."""
+    form = rng.choices(FORMS, weights)[0]
+    return "statement" if form == "question" and subject.who == "i" else form
+
+
+def put(form: str, question: str, statement: str, nepali: str, *parts: tuple[str, str, str]) -> Sentence:
+    """A yes/no question has के in front; a statement or a negation is said as it is."""
+    return pair(question, "के " + nepali, *parts, mark="?") if form == "question" else pair(statement, nepali, *parts)
 
 
 @dataclass(frozen=True)
@@ -82,8 +94,8 @@ class Clause:
 
     def parts(self) -> Parts:
         """The combinations by which this clause may be held out."""
-        verb, found = self.action.key, []
-        found.append((f"{self.tense} of a verb", self.subject.english, verb))
+        verb = self.action.key
+        found = [(f"{self.tense} of a verb", self.subject.english, verb)]
         if self.thing:
             found.append(("object", verb, self.thing.key))
             if self.thing.quality:
@@ -106,13 +118,9 @@ class Clause:
         return words(first, second, often, place, before_object, self.object_nepali(), before_verb, self.verb_nepali())
 
     def say(self) -> Sentence:
-        if (
-            english.looks_present(self.action.english, self.tense, self.subject.number, self.negative)
-            and not self.surely_past()
-        ):
-            return replace(
-                self, tense="present", time=None, time_first=False
-            ).say()  # "I read a book" alone is taken for the present
+        ambiguous = english.looks_present(self.action.english, self.tense, self.subject.number, self.negative)
+        if ambiguous and not self.surely_past():  # "I read a book" alone is taken for the present
+            return replace(self, tense="present", time=None, time_first=False).say()
         start = self.time[0] + " " if self.time_first else ""
         subject, verb = self.subject, self.action.english
         text = english.statement(subject.english, verb, self.tense, subject.number, self.negative, self.frequency)
@@ -122,9 +130,8 @@ class Clause:
         """A yes/no question: the helper first in English, के first in Nepali."""
         if self.time_first:  # a question keeps its time at the end
             return replace(self, time_first=False).ask()
-        text = english.question(
-            self.subject.english, self.action.english, self.tense, self.subject.number, self.frequency
-        )
+        verb = self.action.english
+        text = english.question(self.subject.english, verb, self.tense, self.subject.number, self.frequency)
         return pair(words(text, self.tail()), "के " + self.nepali(), *self.parts(), mark="?")
 
     def ask_wh(self, word: str, nepali_word: str) -> Sentence:

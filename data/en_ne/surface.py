@@ -1,33 +1,29 @@
 """English as people type it, and the folding that makes all these forms one again.
 
-A sentence of the grammar is written in full: "I am [a] boy." In the corpus it may appear as "I'm a boy.", "i am
-a boy", "im a boy" or,
-without the bracketed word, "I am boy". The Nepali side never changes, except that the final mark is mirrored.
+A sentence of the grammar is written in full: "I am [a] boy." In the corpus it may appear as "I'm a boy.", "i am a boy",
+"im a boy" or, without the bracketed word, "I am boy". The Nepali side never changes, except that the final mark is
+mirrored.
 """
 
 import re
 from functools import cache
 
-# Full form | contraction. Pronoun + verb on the left of the bar in PRONOUN, verb + not in NOT; a sentence uses
-# one of the two.
+# Full form | contraction. Pronoun + verb on the left of the bar in PRONOUN, verb + not in NOT; a sentence uses one of
+# the two.
 PRONOUN = {
-    "I am": "I'm", "you are": "you're", "he is": "he's", "she is": "she's", "it is": "it's",
-    "we are": "we're", "they are": "they're",
-    "I will": "I'll", "you will": "you'll", "he will": "he'll", "she will": "she'll",
-    "we will": "we'll", "they will": "they'll",
-    "I have": "I've", "you have": "you've", "we have": "we've", "they have": "they've",
-    "what is": "what's", "where is": "where's", "who is": "who's", "that is": "that's",
+    "I am": "I'm", "you are": "you're", "he is": "he's", "she is": "she's", "it is": "it's", "we are": "we're",
+    "they are": "they're", "I will": "I'll", "you will": "you'll", "he will": "he'll", "she will": "she'll",
+    "we will": "we'll", "they will": "they'll", "I have": "I've", "you have": "you've", "we have": "we've",
+    "they have": "they've", "what is": "what's", "where is": "where's", "who is": "who's", "that is": "that's",
     "let us": "let's", "there is": "there's",
 }  # fmt: skip
 NOT = {
-    "do not": "don't", "does not": "doesn't", "did not": "didn't", "is not": "isn't",
-    "are not": "aren't", "was not": "wasn't",
-    "were not": "weren't", "will not": "won't", "cannot": "can't", "could not": "couldn't",
-    "have not": "haven't", "has not": "hasn't",
-    "had not": "hadn't",
+    "do not": "don't", "does not": "doesn't", "did not": "didn't", "is not": "isn't", "are not": "aren't",
+    "was not": "wasn't", "were not": "weren't", "will not": "won't", "cannot": "can't", "could not": "couldn't",
+    "have not": "haven't", "has not": "hasn't", "had not": "hadn't",
 }  # fmt: skip
-# Without their apostrophes these are no other English word, so they can be typed that way ("its", "well", "were"
-# are left out).
+# Without their apostrophes these are no other English word, so they can be typed that way ("its", "well", "were" are
+# left out).
 AMBIGUOUS = ("its", "well", "were", "hell", "shell", "ill")
 BARE = {
     form.replace("'", "").lower(): full
@@ -96,8 +92,8 @@ def contract(text: str, rng) -> str:
 
 
 def variant(english: str, nepali: str, rng) -> tuple[str, str]:
-    """One way to type the pair. About half keep the mark, two in five are all lower case, two in five are
-    contracted where possible.
+    """One way to type the pair. About half keep the mark, two in five are all lower case, two in five are contracted
+    where possible.
     """
     text = without_article(english) if "[" in english and rng.random() < 0.12 else full(english)
     if rng.random() < 0.42:

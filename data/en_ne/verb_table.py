@@ -1,11 +1,14 @@
 """The verbs of the corpus in both languages, with the things they are done to and the places where they are done.
 
-A row: English base, past, participle (only the base if regular) and a particle in brackets | Nepali infinitive | flags | objects | places.
-Flags: t the subject takes ले in the past (transitive); s a state: no continuous; n also said without an object;
-g a movement: with a goal or an origin;
-q only in questions: "what did he say?".
-Objects: tags and nouns of nouns.py; @लाई and @सँग stand for a person (भेट्नु takes लाई, कुरा गर्नु takes सँग).
-"""  # noqa: E501 (a table)
+A row: English base, past, participle (only the base if regular), particle in brackets | Nepali infinitive | flags |
+objects | places. The flags:
+
+    t   transitive: the subject takes ले in the past            n   also said without an object
+    s   a state: no continuous                                  g   a movement: with a goal or an origin
+    q   only in questions: "what did he say?"
+
+The objects are tags and nouns of nouns.py; @लाई and @सँग stand for a person (भेट्नु takes लाई, कुरा गर्नु takes सँग).
+"""
 
 from dataclasses import dataclass
 
@@ -35,7 +38,7 @@ wash | धुनु | t | wash | home river kitchen
 clean | सफा गर्नु | t | clean | -
 open | खोल्नु | t | open | -
 close | बन्द गर्नु | t | close | -
-make made made | बनाउनु | t | make | home kitchen village
+make made made | बनाउनु | t | make | home village
 repair | मर्मत गर्नु | t | repair | home shop here
 use | प्रयोग गर्नु | t | use | home school office
 wear wore worn | लगाउनु | ts | wear | school home
@@ -45,7 +48,7 @@ send sent sent | पठाउनु | t | send | -
 take took taken | लिनु | t | book pen bag ticket money gift umbrella key | -
 find found found | भेट्टाउनु | ts | find | market school room garden
 lose lost lost | हराउनु | ts | lose | market school city park
-look [for] | खोज्नु | t | key house room work phone shop book bag hotel doctor | market city here
+look [for] | खोज्नु | t | @लाई key house room work phone shop book bag hotel | market city here
 cut cut cut | काट्नु | t | cut vegetable apple mango | kitchen
 plant | रोप्नु | t | plant | garden field village
 pick | टिप्नु | t | pick | garden
@@ -147,14 +150,10 @@ def _action(line: str) -> Action:
 
 EVERY_ACTION = {action.key: action for action in map(_action, TABLE.strip().splitlines())}
 ACTIONS = {key: action for key, action in EVERY_ACTION.items() if "q" not in action.flags}
-# The verbs that a newcomer meets first; core_paradigms (sentences/clauses.py) takes each through all persons and
-# tenses.
+# What a newcomer meets first; core_paradigms (sentences/clauses.py) takes each verb through all persons and tenses.
 CORE = (
-    "eat", "drink", "go", "come", "see", "read", "write", "buy", "sleep", "work", "play", "speak",
-    "learn", "live", "sit", "cook",
-    "make", "wash", "open", "close", "watch", "listen to", "help", "meet", "call", "wait for",
-    "bring", "send", "take", "find",
-    "understand", "forget", "love", "know", "run", "walk", "get up", "study", "teach", "wear",
-    "clean", "sell", "dance", "laugh",
-    "talk to", "look for", "return", "use",
+    "eat", "drink", "go", "come", "see", "read", "write", "buy", "sleep", "work", "play", "speak", "learn", "live",
+    "sit", "cook", "make", "wash", "open", "close", "watch", "listen to", "help", "meet", "call", "wait for", "bring",
+    "send", "take", "find", "understand", "forget", "love", "know", "run", "walk", "get up", "study", "teach", "wear",
+    "clean", "sell", "dance", "laugh", "talk to", "look for", "return", "use", "drive", "swim",
 )  # fmt: skip

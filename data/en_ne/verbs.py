@@ -2,14 +2,12 @@
 
 A Nepali verb is a root and endings. Three facts decide its forms:
 
-1. *How the root ends.* गर्- (a consonant) takes its endings directly: गर्छु, गरेँ. खा- (a vowel) puts न् before
-छ and nasalises
-   before द: खान्छु, खाँदै. आउ- (उ) only nasalises and drops उ in the past: आउँछु, आएँ. बिर्स- (two consonants)
-   behaves like a vowel
-   in the present and like a consonant in the past: बिर्सन्छु, बिर्सेँ.
-2. *Who the subject is.* The ending names the person, and in the third person also the level: ऊ गर्छ (plain),
-उनी गर्छिन् (middle,
-   a woman), उनीहरू गर्छन्. The polite level (तपाईं, उहाँ, parents, teachers) says "doing happens": गर्नु + हुन्छ.
+1. *How the root ends.* गर्- (a consonant) takes its endings directly: गर्छु, गरेँ. खा- (a vowel) puts न् before छ and
+   nasalises before द: खान्छु, खाँदै. आउ- (उ) only nasalises and drops उ in the past: आउँछु, आएँ. बिर्स- (two
+   consonants) behaves like a vowel in the present and like a consonant in the past: बिर्सन्छु, बिर्सेँ.
+2. *Who the subject is.* The ending names the person, and in the third person also the level: ऊ गर्छ (plain), उनी
+   गर्छिन् (middle, a woman), उनीहरू गर्छन्. The polite level (तपाईं, उहाँ, parents, teachers) says "doing happens":
+   गर्नु + हुन्छ.
 3. *Negation* is an ending as well: गर्छु, गर्दिनँ.
 """
 
@@ -37,7 +35,8 @@ EQUALS_NOT = dict(zip(PERSONS, ("होइनँ", "होइनौँ", "हो
 
 VOWEL_SIGNS = {"ए": "े", "इ": "ि", "औ": "ौ"}
 PAST_ROOTS = {"जा": "ग", "हु": "भ", "धु": "धो", "रु": "रो", "छु": "छो", "लैजा": "लग्"}  # go, become, wash, cry, touch, take
-LOW_COMMANDS = {"आउ": "आइज", "दि": "दे", "लि": "ले", "धु": "धो", "रु": "रो"}
+LASTING = ("सुत्",)  # to sleep: one is not falling asleep, one lies sleeping
+LOW_COMMANDS = {"आउ": "आइज", "दि": "दे", "लि": "ले", "धु": "धो", "रु": "रो", "पिउ": "पी"}
 FAMILIAR_COMMANDS = {"दि": "देऊ", "लि": "लेऊ", "धु": "धोऊ", "रु": "रोऊ", "छु": "छोऊ"}
 
 
@@ -58,8 +57,8 @@ class Verb:
 
     @property
     def past_root(self) -> str:
-        """The root before past endings: खा, गर्, आ (उ falls away), बिर्स् (its vowel falls away), and the
-        irregular ones.
+        """The root before past endings: खा, गर्, आ (उ falls away), बिर्स् (its vowel falls away), and the irregular
+        ones.
         """
         root = self.root
         if root in PAST_ROOTS:
@@ -113,7 +112,9 @@ class Verb:
         return self.front + self.root + "ने" + (IS_NOT if negative else IS)[who]
 
     def continuous(self, who: str, negative: bool = False, past: bool = False) -> str:
-        """गर्दै छु, "I am doing"; गर्दै थिएँ, "I was doing"."""
+        """गर्दै छु, "I am doing"; गर्दै थिएँ, "I was doing". A state that lasts has -इरहेको: सुतिरहेको छु, "I am sleeping"."""
+        if self.root in LASTING:
+            return Verb(f"{self.front}{self.before_vowel('इ')}रहनु").perfect(who, negative, past)
         return f"{self.front}{self.before_d()}दै {be(who, negative, past)}"
 
     def perfect(self, who: str, negative: bool = False, past: bool = False) -> str:
@@ -139,9 +140,8 @@ class Verb:
     def command(self, who: str, negative: bool = False) -> str:
         """गर् (तँ), गर (तिमी), गर्नुहोस् (तपाईं); न- in front says do not."""
         last = self.infinitive[len(self.front) :]
-        verb = {"polite": last + "होस्", "familiar": self._familiar(), "low": LOW_COMMANDS.get(self.root, self._low())}[
-            who
-        ]
+        low = LOW_COMMANDS.get(self.root, self._low())
+        verb = {"polite": last + "होस्", "familiar": self._familiar(), "low": low}[who]
         return self.front + ("न" if negative else "") + verb
 
     def _familiar(self) -> str:
@@ -182,18 +182,17 @@ def inflect(verb: Verb, tense: str, who: str, negative: bool = False) -> str:
 
 
 MODALS = {
-    "can": (Verb("सक्नु"), "present"),
-    "could": (Verb("सक्नु"), "past"),
-    "want to": (Verb("चाहनु"), "present"),
+    "can": (Verb("सक्नु"), "present"), "could": (Verb("सक्नु"), "past"), "want to": (Verb("चाहनु"), "present"),
     "wanted to": (Verb("चाहनु"), "habit"),
-}
+}  # fmt: skip
 MUST = {"must": ("पर्छ", "पर्दैन"), "have to": ("पर्छ", "पर्दैन"), "had to": ("पर्‍यो", "परेन")}
 
 
 def takes_le(tense: str, transitive: bool) -> bool:
     """Whether the subject takes ले.
 
-    The past and the perfect of a transitive verb look at the deed from its result, so the doer is marked: मैले भात खाएँ.
-    गर्नुपर्छ marks every doer: the duty falls to him. Everything else leaves the subject bare: म भात खान्छु, म गएँ.
+    The past and the perfect of a transitive verb look at the deed from its result, so the doer is marked: मैले भात
+    खाएँ. गर्नुपर्छ marks every doer: the duty falls to him. Everything else leaves the subject bare: म भात खान्छु, म
+    गएँ.
     """
     return tense in MUST or (transitive and tense in ("past", "perfect", "past perfect", "could"))

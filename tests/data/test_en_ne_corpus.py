@@ -184,10 +184,6 @@ def test_marks_are_mirrored(everything):
 # Agreement, as properties of all lines. A clause ends at the sentence's end or before a conjunction.
 
 
-def last_word(nepali: str) -> str:
-    return fold_nepali(nepali).split()[-1]
-
-
 def simple(english: str, nepali: str) -> bool:
     return (
         "," not in english
@@ -232,6 +228,45 @@ def test_le_and_lai(everything):
     wrong = re.compile(r"(^| )(मले|ऊले|उनीले|तँले|मैलाई|ऊलाई|उनीलाई|मको|ऊको|उनीको|हामीको|तिमीको|उसँग|मैँले)( |$)")
     for _, nepali in everything:
         assert not wrong.search(fold_nepali(nepali)), nepali
+
+
+def test_nouns_in_o_have_a_plural_in_a(everything):
+    """दुईवटा बिराला, साँचाहरू; not in foreign words: फोटोहरू."""
+    for _, nepali in everything:
+        assert not re.search(r"(बिरालो|साँचो|डोको|बाटो)हरू|[^ट]वटा (बिरालो|साँचो|डोको)( |$)", fold_nepali(nepali)), nepali
+
+
+def test_this_and_that_change_before_a_postposition(everything):
+    for _, nepali in everything:
+        assert not re.search(r"(^| )(यो|त्यो) (?!सबै)\S+(भन्दा|मुनि|भित्र|नजिक)( |$)", fold_nepali(nepali)), nepali
+
+
+def test_postpositions_are_joined_to_their_noun(everything):
+    """In the grammar's sentences; भित्र and नजिक are also adverbs."""
+    phrases = {fold(phrase.english) for phrase in generate.read_phrases()}
+    for english, nepali in everything:
+        apart = re.search(r" (भन्दा|बिना|मुनि|मा|लाई|सँग|बाट|सम्म|ले) ", f" {fold_nepali(nepali)} ")
+        assert not apart or fold(english) in phrases, nepali
+
+
+def test_a_person_who_pleases_shows_his_level(everything):
+    for _, nepali in everything:
+        assert not re.search(r"(तपाईं|आमा|बुबा|शिक्षक|डाक्टर|पाहुना) मन (पर्छ|पर्दैन|पर्‍यो|परेन)( |$)", fold_nepali(nepali)), (
+            nepali
+        )
+        assert not re.search(r"(^| )(म|हामी|उनी|उनीहरू) मन (पर्छ|पर्दैन)( |$)", fold_nepali(nepali)), nepali
+
+
+def test_one_who_is_called_by_name_is_timi(everything):
+    name = r"(राम|हरि|सीता|माया|गीता|विकास|मेरो साथी|साथी|भाइ|बहिनी|बच्चाहरू)"
+    for english, nepali in everything:
+        if re.match(rf"{name}, ", nepali) and "?" not in english:
+            assert not re.search(r"तपाईं(ले|को|की|का)? |नुहोस्", fold_nepali(nepali) + " "), nepali
+
+
+def test_who_sleeps_lies_sleeping(everything):
+    assert not any("सुत्दै" in nepali.split() for _, nepali in everything)
+    assert any("सुतिरहनुभएको छ" in nepali for _, nepali in everything)
 
 
 TRANSITIVE_PAST = (
@@ -317,6 +352,9 @@ def test_compound_tenses_and_modals():
     do, go, eat = Verb("गर्नु"), Verb("जानु"), Verb("खानु")
     assert inflect(eat, "continuous", "i") == "खाँदै छु"
     assert inflect(do, "past continuous", "they") == "गर्दै थिए"
+    sleep = Verb("सुत्नु")
+    lies = ["सुतिरहेको छु", "सुतिरहेका छौँ", "सुतिरहेको छ", "सुतिरहेकी छिन्", "सुतिरहेका छन्", "सुतिरहनुभएको छ"]
+    assert [inflect(sleep, "continuous", who) for who in ("i", "we", "he", "she", "they", "polite")] == lies
     perfect = [inflect(do, "perfect", who) for who in ("i", "we", "he", "she", "they", "polite")]
     assert perfect == ["गरेको छु", "गरेका छौँ", "गरेको छ", "गरेकी छिन्", "गरेका छन्", "गर्नुभएको छ"]
     assert inflect(go, "can", "he", True) == "जान सक्दैन"

@@ -1,26 +1,30 @@
-"""To give, send, bring, show, tell, buy and teach someone something: whoever receives takes लाई."""
+"""To give, send, bring, show, tell, buy and teach someone something: whoever receives takes लाई.
+
+To tell someone a story is सुनाउनु, "to let hear" (without a hearer it is भन्नु); to buy someone something is one verb,
+किनिदिनु.
+"""
 
 from data.en_ne.adjectives import described
+from data.en_ne.complements import person_for
 from data.en_ne.english import EnglishVerb, question, statement
 from data.en_ne.nouns import NOUNS, Phrase, bare, definite, indefinite
 from data.en_ne.people import HE, SHE, THEY, WE, I, Person, my, subjects
-from data.en_ne.sentence import Parts, pair, words
-from data.en_ne.sentences.clauses import person_for
+from data.en_ne.sentence import Parts, form_for, pair, put, words
 from data.en_ne.verbs import Verb, inflect, takes_le
 
-GIVEN = ("book", "pen", "pencil", "newspaper", "letter", "bag", "phone", "key", "ticket", "money",
-         "umbrella", "cup", "glass", "plate",
-         "spoon", "knife", "map", "photo", "gift", "flower", "ball", "blanket", "water", "tea",
-         "milk", "food", "coffee", "juice", "rice",
-         "apple", "banana", "orange", "medicine", "salt", "sugar", "paper", "shirt", "bread",
-         "fruit", "soap", "egg", "mango")  # fmt: skip
-# English base, past, participle | Nepali | what is given. To buy for someone is one verb in Nepali: किनिदिनु.
+GIVEN = (
+    "book", "pen", "pencil", "newspaper", "letter", "bag", "phone", "key", "ticket", "money", "umbrella", "cup",
+    "glass", "plate", "spoon", "knife", "map", "photo", "gift", "flower", "ball", "blanket", "water", "tea", "milk",
+    "food", "coffee", "juice", "rice", "apple", "banana", "orange", "medicine", "salt", "sugar", "paper", "shirt",
+    "bread", "fruit", "soap", "egg", "mango",
+)  # fmt: skip
+# English base, past, participle | Nepali | what is given.
 TRANSFERS = {
     "give": ("give", "gave", "given", "दिनु", GIVEN),
     "send": ("send", "sent", "sent", "पठाउनु", ("letter", "message", "money", "gift", "photo", "book", "map")),
     "bring": ("bring", "brought", "brought", "ल्याउनु", GIVEN),
     "show": ("show", "showed", "shown", "देखाउनु", ("book", "photo", "picture", "map", "house", "room", "letter",
-             "ticket", "garden", "phone", "road", "bag", "school")),
+             "ticket", "garden", "phone", "bag")),
     "tell": ("tell", "told", "told", "सुनाउनु", ("story", "news", "poem")),
     "buy": ("buy", "bought", "bought", "किनिदिनु", ("book", "pen", "bag", "shirt", "ticket", "gift", "phone", "bicycle",
             "hat", "shoes", "clothes")),
@@ -29,19 +33,15 @@ TRANSFERS = {
 }  # fmt: skip
 
 
-def given_thing(noun_key: str, negative: bool, rng):
-    noun, draw = NOUNS[noun_key], rng.random()
-    phrase = described(noun, True, rng) if rng.random() < 0.12 else None
-    if phrase and not (negative or phrase.english.startswith(("a ", "an "))):
-        return phrase
+def given_thing(noun_key: str, negative: bool, rng) -> Phrase:
+    """a book, the book, a red book, water. In a negation it is the book, which was not given."""
+    noun = NOUNS[noun_key]
+    phrase = described(noun, negative, rng) if rng.random() < 0.12 else None
     if phrase and not negative:
-        return Phrase(phrase.english, f"एउटा {phrase.nepali}", noun_key, quality=phrase.quality)
-    if "bare" in noun.tags or (noun.mass and draw < 0.7 and noun_key != "news"):
+        return phrase
+    if "bare" in noun.tags or (noun.mass and noun_key != "news" and rng.random() < 0.7):
         return bare(noun)
-    if noun.mass or draw > 0.65 or noun_key == "news":
-        return definite(noun)
-    phrase = indefinite(noun)
-    return phrase if not negative else definite(noun)
+    return definite(noun) if noun.mass or negative or rng.random() < 0.35 else indefinite(noun)
 
 
 RECEIVERS = (I, I, I, WE, HE, SHE, THEY, *(my(I, kin) for kin in ("mother", "brother", "friend", "sister")))
@@ -76,20 +76,12 @@ def giving(rng):
     while True:
         key, subject, tense = transfer(rng), subjects(rng), rng.choice(TENSES)
         base, past, participle, infinitive, things = TRANSFERS[key]
-        verb = EnglishVerb(base, past, participle)
-        form = rng.choices(("statement", "negation", "question"), (55, 21, 24))[0]
+        verb, form, number = EnglishVerb(base, past, participle), form_for(subject, rng), subject.number
         negative, receiver = form == "negation", person_for(subject, rng)
         thing = given_thing(rng.choice(things), negative, rng)
-        if (form == "question" and subject is I) or (key == "tell" and tense == "perfect"):
-            continue
         doer = subject.le if takes_le(tense, True) else subject.nepali
         nepali = words(doer, receiver.lai, thing.nepali, inflect(Verb(infinitive), tense, subject.who, negative))
         parts = (*given_parts(key, thing, receiver), (f"{tense} of a verb", subject.english, key))
         tail = f"{receiver.object} {thing.english}"
-        if form == "question":
-            yield pair(
-                words(question(subject.english, verb, tense, subject.number), tail), "के " + nepali, *parts, mark="?"
-            )
-        else:
-            text = statement(subject.english, verb, tense, subject.number, negative)
-            yield pair(words(text, tail), nepali, *parts)
+        asked = words(question(subject.english, verb, tense, number), tail)
+        yield put(form, asked, words(statement(subject.english, verb, tense, number, negative), tail), nepali, *parts)
