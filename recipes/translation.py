@@ -49,7 +49,13 @@ SMALL_MODEL = Seq2SeqConfig(
     residual_dropout=0.0,
 )
 SHORT_TRAINING = TrainingConfig(
-    updates=4500, tokens_per_batch=500, learning_rate=2e-3, warmup=200, label_smoothing=0.05, validate_every=1500
+    updates=5000,
+    tokens_per_batch=500,
+    learning_rate=2.5e-3,
+    warmup=250,
+    label_smoothing=0.1,
+    validate_every=1250,
+    best_by="loss",
 )
 
 

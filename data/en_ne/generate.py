@@ -26,6 +26,7 @@ HERE = Path(__file__).parent
 SEED = 20
 TEST_SIZE, VALID_SIZE = 1000, 500
 OFTEN = 8  # every English word of the grammar occurs at least so often in the training sentences
+PHRASE_FORMS = 5  # in how many forms a phrase is typed, where there are so many
 DRAWS = 40  # a family gives up after so many draws for each sentence that it owes
 MORE_DRAWS = 10_000  # and after so many when it is asked for rare words
 
@@ -141,14 +142,15 @@ def choose(held: list[Sentence], size: int, known: tuple[set, set], hard: set, n
 
 
 def typed(sentences: list[Sentence], rng, twice: float, blocked=frozenset(), meaning=None) -> list[tuple[str, str]]:
-    """The surface variants: one for each sentence and, with probability `twice`, a second one."""
+    """The surface variants: one for each sentence and, with probability `twice`, a second one; several for a phrase,
+    which is a whole to be known by heart and not a combination of what other sentences teach."""
     lines = []
     for sentence in sentences:
         wanted, forms, whole = 1 + (rng.random() < twice), [], (full(sentence.english), sentence.nepali)
         if sentence.family == "phrases":
-            forms.append((sentence.english, sentence.nepali))
+            wanted, forms = PHRASE_FORMS, [whole]
         named = any(part in TESTED for part in sentence.parts)  # said in full, so that everybody finds it
-        for _ in range(6):
+        for _ in range(6 * wanted):
             if len(forms) >= wanted:
                 break
             form = variant(whole[0] if named else sentence.english, sentence.nepali, rng)

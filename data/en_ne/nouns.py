@@ -297,3 +297,11 @@ QUANTITIES = {"some": "केही", "many": "धेरै", "a lot of": "ध�
 
 def some(noun: Noun, word: str) -> Phrase:
     return Phrase(f"{word} {noun.plural}", f"{QUANTITIES[word]} {noun.several}", noun.english, not noun.mass)
+
+
+def mass_amount(noun: Noun, rng, chance: float = 0.25) -> Phrase:
+    """ "water" पानी, or of what one eats and drinks "some water" अलिकति पानी."""
+    measured = {"edible", "drink", "grocery"} & set(noun.tags) and "many" not in noun.tags
+    if not measured or rng.random() >= chance:
+        return bare(noun)
+    return Phrase(f"some {noun.english}", f"अलिकति {noun.nepali}", noun.english)

@@ -7,7 +7,7 @@ To tell someone a story is सुनाउनु, "to let hear" (without a heare
 from data.en_ne.adjectives import described
 from data.en_ne.complements import person_for
 from data.en_ne.english import EnglishVerb, question, statement
-from data.en_ne.nouns import NOUNS, Phrase, bare, definite, indefinite
+from data.en_ne.nouns import NOUNS, Phrase, bare, definite, indefinite, mass_amount
 from data.en_ne.people import HE, SHE, THEY, WE, I, Person, my, subjects
 from data.en_ne.sentence import Parts, form_for, pair, put, words
 from data.en_ne.verbs import Verb, inflect, takes_le
@@ -40,7 +40,7 @@ def given_thing(noun_key: str, negative: bool, rng) -> Phrase:
     if phrase and not negative:
         return phrase
     if "bare" in noun.tags or (noun.mass and noun_key != "news" and rng.random() < 0.7):
-        return bare(noun)
+        return bare(noun) if negative else mass_amount(noun, rng)
     return definite(noun) if noun.mass or negative or rng.random() < 0.35 else indefinite(noun)
 
 

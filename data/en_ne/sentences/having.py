@@ -6,7 +6,7 @@
 from data.en_ne import english
 from data.en_ne.adjectives import described
 from data.en_ne.adverbs import PLACES
-from data.en_ne.nouns import NOUNS, Noun, Phrase, bare, count, counted, indefinite, some, tagged
+from data.en_ne.nouns import NOUNS, Noun, Phrase, bare, count, counted, indefinite, mass_amount, some, tagged
 from data.en_ne.people import NAMED, SPEAKERS, YOU, I, my, subjects
 from data.en_ne.sentence import FORMS, at, form_for, pair, put, words
 from data.en_ne.verbs import be
@@ -21,7 +21,7 @@ def amount(noun: Noun, rng) -> Phrase:
     if phrase and not phrase.english.startswith(("the ", "this", "that")):
         return phrase
     if noun.mass:
-        return bare(noun)
+        return mass_amount(noun, rng, 0.15)
     draw = rng.random()
     if draw < 0.6:
         return indefinite(noun)

@@ -8,7 +8,7 @@ from data.en_ne.adjectives import described
 from data.en_ne.adverbs import PLACES, TIMES
 from data.en_ne.complements import complement, in_general, person_for
 from data.en_ne.english import EnglishVerb, question, statement
-from data.en_ne.nouns import Noun, Phrase, bare, definite, indefinite, tagged
+from data.en_ne.nouns import Noun, Phrase, bare, definite, indefinite, mass_amount, tagged
 from data.en_ne.people import SPEAKERS, WE, I, Person, possessed, subjects
 from data.en_ne.sentence import Clause, Sentence, at, form_for, pair, put, words
 from data.en_ne.sentences.clauses import spoken
@@ -50,7 +50,9 @@ def object_of_wish(noun: Noun, negative: bool, rng) -> Phrase:
     if phrase and phrase.quality not in UNWANTED:
         return phrase
     if noun.mass:
-        return bare(noun) if rng.random() < 0.8 or "bare" in noun.tags else definite(noun)
+        if rng.random() < 0.8 or "bare" in noun.tags:
+            return bare(noun) if negative else mass_amount(noun, rng)
+        return definite(noun)
     return indefinite(noun, negative) if rng.random() < 0.7 else definite(noun)
 
 
