@@ -36,6 +36,7 @@ Pairs = list[tuple[str, str]]
 
 # For the embedded corpus, which is small and without noise: nothing has to be dropped out of it.
 SMALL_MODEL = Seq2SeqConfig(
+    vocab_size=2000,
     width=128,
     heads=4,
     feed_forward=512,
@@ -83,8 +84,6 @@ class Recipe:
     """Translate from target to source."""
     tokenizer: Literal["unigram", "bpe"] = "unigram"
     """Subword algorithm, of SentencePiece."""
-    vocabulary: int = 2000
-    """Size of the vocabulary that both languages share."""
     quiet: bool = False
     """Print results only."""
     num_beams: int = 4
@@ -101,7 +100,7 @@ def main(recipe: Recipe) -> None:
         tokenizer = load_tokenizer(run.named("last"))
     else:
         texts = (spaced(text, ignore_case) for pair in train for text, ignore_case in zip(pair, cases, strict=True))
-        tokenizer = SentencePieceTokenizer.train(texts, recipe.vocabulary, recipe.tokenizer, recipe.training.seed)
+        tokenizer = SentencePieceTokenizer.train(texts, recipe.model.vocab_size, recipe.tokenizer, recipe.training.seed)
     model_config = replace(recipe.model, vocab_size=tokenizer.vocab_size)
     build = functools.partial(Seq2Seq, model_config)
     encode = functools.partial(
@@ -112,7 +111,7 @@ def main(recipe: Recipe) -> None:
     evaluate = functools.partial(evaluate_pairs, tokenizer=tokenizer, pairs=valid, num_beams=1)
 
     trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
-    tell(recipe, f"{describe(examples)}, {too_long} pairs too long; {trainer.model.parameter_count:,} parameters")
+    tell(recipe, f"{describe(examples)}; {too_long} pairs are too long; {trainer.model.parameter_count:,} parameters")
     if not recipe.resume:
         run.create()
     progress = trainer.train(run.resume() if recipe.resume else None)

@@ -22,7 +22,7 @@ from toolkit.nn.tape import Tape
 class Seq2SeqConfig:
     """The shape of a `Seq2Seq`."""
 
-    vocab_size: int = 4000  # tokens that source and target share
+    vocab_size: int = 4000  # tokens that source and target share; training takes fewer where a corpus offers fewer
     width: int = 256  # D, of the residual stream
     heads: int = 8  # attention heads; they divide the width
     feed_forward: int = 1024  # F, inside the feed-forward networks

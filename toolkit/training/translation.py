@@ -1,7 +1,6 @@
 """Translation as a task: pairs of sentences, teacher forcing, label smoothing towards tokens that occur."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -59,10 +58,8 @@ def _label_prior(examples: Sequence[Example], vocab_size: int) -> np.ndarray:
     return (occurs / occurs.sum()).astype(np.float32)
 
 
-def describe(examples: Sequence[Example]) -> dict[str, Any]:
-    """Counts for the log."""
-    return {
-        "pairs": len(examples),
-        "source_tokens": int(sum(len(example.source) + 1 for example in examples)),
-        "target_tokens": int(sum(len(example.target) + 1 for example in examples)),
-    }
+def describe(examples: Sequence[Example]) -> str:
+    """How much there is to learn from, end marks counted."""
+    sources = sum(len(example.source) + 1 for example in examples)
+    targets = sum(len(example.target) + 1 for example in examples)
+    return f"{len(examples):,} pairs, {sources:,} source and {targets:,} target tokens"
