@@ -5,12 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import save_model
 from toolkit.nn import memory
 from toolkit.tokenization import SentencePieceTokenizer
+
+# A loaded machine is slow now and then: no test fails on a time.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 ENGLISH = ("I am a boy.", "I am a girl.", "She eats rice.", "He drinks water.", "This is my house.", "Where do you go?")
 NEPALI = ("म केटा हुँ।", "म केटी हुँ।", "उनी भात खान्छिन्।", "ऊ पानी पिउँछ।", "यो मेरो घर हो।", "तपाईं कहाँ जानुहुन्छ?")
