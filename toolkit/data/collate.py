@@ -9,7 +9,7 @@ from toolkit.nn.rows import Rows
 from toolkit.tokenization.special import BOS, EOS
 
 
-def source_rows(sources: Sequence[np.ndarray]) -> tuple[np.ndarray, Rows]:
+def source_rows(sources: Sequence[Sequence[int] | np.ndarray]) -> tuple[np.ndarray, Rows]:
     """Source sentences, an end mark after each, as ids (M,) and their rows."""
     end = np.array([EOS])
     ids = np.concatenate([part for source in sources for part in (source, end)]).astype(np.int64)

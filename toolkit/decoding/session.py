@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from toolkit.data.collate import source_rows
 from toolkit.decoding.cache import Cache
 from toolkit.functional.arrays import Array
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.memory import Pool
-from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
-from toolkit.tokenization.special import EOS
 
 
 class Session:
@@ -24,8 +23,7 @@ class Session:
 
     def __init__(self, model: Seq2Seq, sources: Sequence[Sequence[int]], pool: Pool):
         self._model, self._tape = model, Tape(memory=pool)
-        rows = Rows(np.array([len(source) + 1 for source in sources]))
-        ids = np.array([token for source in sources for token in (*source, EOS)])
+        ids, rows = source_rows(sources)
         self._memory = model.encode(ids, rows, self._tape)
         self._cache = Cache(len(sources), rows)
 

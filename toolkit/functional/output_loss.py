@@ -42,7 +42,9 @@ def output_loss(
     """
     count, vocabulary = len(x), len(weight)
     dx = empty(x.shape, x.dtype) if want_gradients else None
-    dweight = np.zeros_like(weight) if want_gradients else None
+    dweight = empty(weight.shape, weight.dtype) if want_gradients else None
+    if want_gradients:
+        dweight[...] = 0
     dbias = np.zeros_like(bias) if want_gradients and bias is not None else None
     loss = negative_log_likelihood = 0.0
     for rows in row_blocks(count, vocabulary, _CHUNK_ELEMENTS):

@@ -239,6 +239,9 @@ class _Averages:
     """Training figures since the last line of the log."""
 
     def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
         self._sums, self._norms, self._seconds = LossSums(0.0, 0.0, 0), [], 0.0
 
     def add(self, sums: LossSums, norm: float, seconds: float) -> None:
@@ -248,7 +251,7 @@ class _Averages:
 
     def take(self) -> dict[str, float]:
         sums, norms, seconds = self._sums, self._norms, self._seconds
-        self.__init__()
+        self._clear()
         return {
             "loss": sums.loss / sums.tokens,
             "negative_log_likelihood": sums.negative_log_likelihood / sums.tokens,
