@@ -1,8 +1,9 @@
-"""Train a translator: English–Nepali on the embedded corpus by default, any two line-aligned files by flags.
+"""Train a translator: English–Nepali on the embedded corpus by default, any other pairs of sentences by flags.
 
-    python recipes/translation.py                                  # the embedded corpus, about two minutes
+    python recipes/translation.py                                  # the embedded corpus, under three minutes
     python recipes/translation.py --reverse                        # Nepali to English
     python recipes/translation.py --source my.en --target my.ne    # your own sentences
+    python recipes/translation.py --data pairs.tsv                 # the same in a table
 
 The result is a run: a directory of checkpoints that `toolkit translate --model RUN` reads.
 """
@@ -10,6 +11,7 @@ The result is a run: a directory of checkpoints that `toolkit translate --model 
 import functools
 import shlex
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,11 +19,14 @@ from typing import Any, Literal
 import numpy as np
 
 from toolkit.commands.recipe import run_recipe
-from toolkit.data.batches import encode_pairs
+from toolkit.data.corpus import Corpus
+from toolkit.data.filters import Filters
 from toolkit.data.readers import read_pairs
 from toolkit.data.sentences import sentence_ids, sentence_text, spaced
+from toolkit.data.sources import PairSource, open_sources
+from toolkit.data.subwords import SubwordSampler
 from toolkit.decoding import GenerationConfig, generate
-from toolkit.errors import ConfigError, DataError
+from toolkit.errors import ConfigError, ToolkitError
 from toolkit.evaluation.scores import Scores, bleu_chrf
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import load_model, read_metrics, replaced_directory, save_metrics, save_model
@@ -31,7 +36,7 @@ from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
 from toolkit.training.translation import TranslationTask, describe
 
-CORPUS = Path(__file__).resolve().parent.parent / "data" / "en_ne"
+EMBEDDED = Path(__file__).resolve().parent.parent / "data" / "en_ne"
 Pairs = list[tuple[str, str]]
 
 # For the embedded corpus, which is small and without noise: nothing has to be dropped out of it.
@@ -59,25 +64,59 @@ SHORT_TRAINING = TrainingConfig(
     best_by="loss",
 )
 
+# For some thousand sentences that people wrote: a larger model, which only dropout and sampled subwords keep from
+# learning them by heart.
+OWN_MODEL = Seq2SeqConfig(
+    vocab_size=2000,
+    width=256,
+    heads=8,
+    feed_forward=1024,
+    norm="pre",
+    ignore_case=True,
+    embedding_dropout=0.3,
+    attention_dropout=0.1,
+    activation_dropout=0.3,
+    residual_dropout=0.3,
+)
+OWN_TRAINING = TrainingConfig(
+    updates=1500, tokens_per_batch=2048, learning_rate=1e-3, validate_every=250, subword_alpha=0.2
+)
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """Train a translator and show what it does with sentences it has never seen."""
+    """Train a translator and show what it does with sentences it has never seen.
+
+    With --source or --data, the defaults of --model and --training are those for a few thousand real sentences.
+    """
 
     run: Path = Path("checkpoints/translation")
     """Directory of the run: checkpoints, log and settings."""
     resume: bool = False
     """Continue the run where it stopped."""
-    source: Path | None = None
-    """Source sentences, one a line. Default: the embedded English–Nepali corpus."""
-    target: Path | None = None
-    """Their translations, line by line."""
-    valid_source: Path | None = None
-    """Validation sentences. Default: lines taken evenly out of the training files."""
-    valid_target: Path | None = None
+    source: tuple[Path, ...] = ()
+    """Text files of source sentences, one a line. Default: the embedded English–Nepali corpus."""
+    target: tuple[Path, ...] = ()
+    """As many files with their translations, line by line."""
+    data: tuple[str, ...] = ()
+    """Tables of pairs (.tsv, .csv, .jsonl, .parquet), or data sets in the layout of the Hub: a directory or
+    OWNER/NAME, either also as NAME:CONFIG:SPLIT."""
+    source_column: str = "en"
+    """Column of the source sentences in --data. 1, 2, ... count the columns of a table without a header."""
+    target_column: str = "ne"
+    """Column of their translations."""
+    weights: tuple[float, ...] = ()
+    """How often a pair is seen in an epoch, one number for each of --source and --data in turn. Default: once."""
+    valid_source: tuple[Path, ...] = ()
+    """Validation sentences. Default: pairs taken evenly out of the training pairs."""
+    valid_target: tuple[Path, ...] = ()
     """Their translations."""
+    valid_data: tuple[str, ...] = ()
+    """Tables of validation pairs."""
     valid_lines: int = 200
-    """How many lines are taken out where no validation files are given."""
+    """How many pairs are taken out where no validation pairs are given."""
+    seeds: tuple[int, ...] = ()
+    """Train once with each of these seeds, in RUN/seed-1 and so on; `toolkit runs RUN` compares them."""
     export: Path | None = None
     """Directory for the best model by itself: in float16, without what only training needs."""
     reverse: bool = False
@@ -88,70 +127,126 @@ class Recipe:
     """Print results only."""
     num_beams: int = 4
     """Beams of the final translations; validation decodes greedily."""
+    filters: Filters = field(default_factory=Filters)
     model: Seq2SeqConfig = field(default_factory=lambda: SMALL_MODEL)
     training: TrainingConfig = field(default_factory=lambda: SHORT_TRAINING)
 
 
-def main(recipe: Recipe) -> None:
-    train, valid, test = read_corpus(recipe)
-    run = Run(recipe.run, settings_of(recipe), shlex.join(["python", *sys.argv]))
-    cases = (recipe.model.ignore_case, False)
-    if recipe.resume:
-        tokenizer = load_tokenizer(run.named("last"))
-    else:
-        texts = (spaced(text, ignore_case) for pair in train for text, ignore_case in zip(pair, cases, strict=True))
-        tokenizer = SentencePieceTokenizer.train(texts, recipe.model.vocab_size, recipe.tokenizer, recipe.training.seed)
-    model_config = replace(recipe.model, vocab_size=tokenizer.vocab_size)
-    build = functools.partial(Seq2Seq, model_config)
-    encode = functools.partial(
-        encode_pairs, tokenizer=tokenizer, max_length=model_config.max_length, ignore_case=model_config.ignore_case
-    )
-    (examples, too_long), (valid_examples, _) = encode(train), encode(valid)
-    task = TranslationTask(examples, valid_examples, tokenizer.vocab_size, recipe.training.label_smoothing)
-    evaluate = functools.partial(evaluate_pairs, tokenizer=tokenizer, pairs=valid, num_beams=1)
+def defaults(arguments: Sequence[str]) -> Recipe:
+    """Own sentences are fewer and noisier than the embedded ones, and have other defaults."""
+    own = any(argument.split("=")[0] in ("--source", "--data") for argument in arguments)
+    return Recipe(model=OWN_MODEL, training=OWN_TRAINING) if own else Recipe()
 
-    trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
-    tell(recipe, f"{describe(examples)}; {too_long} pairs are too long; {trainer.model.parameter_count:,} parameters")
-    if not recipe.resume:
+
+def main(recipe: Recipe) -> None:
+    if recipe.seeds and recipe.export:
+        raise ConfigError("--export takes one model and --seeds trains several: export the best by a run of its own")
+    for seed in recipe.seeds:
+        run = recipe.run / f"seed-{seed}"
+        begun = recipe.resume and run.is_dir()
+        train(replace(recipe, run=run, resume=begun, seeds=(), training=replace(recipe.training, seed=seed)))
+    if not recipe.seeds:
+        train(recipe)
+
+
+def train(recipe: Recipe) -> None:
+    """One run, from texts to a model and its scores."""
+    sources, valid_sources = open_corpus(recipe)
+    run = Run(recipe.run, settings_of(recipe, sources, valid_sources), shlex.join(["python", *sys.argv]))
+    saved = None
+    if recipe.resume:
+        saved = run.resume()
+    else:
         run.create()
-    progress = trainer.train(run.resume() if recipe.resume else None)
+    try:
+        corpus, tokenizer = prepare(recipe, run, sources, valid_sources)
+    except ToolkitError:
+        if not recipe.resume:
+            run.discard()
+        raise
+    for line in (*corpus.describe(), describe(corpus.examples("train"))):
+        tell(recipe, line)
+    task = make_task(recipe, corpus, tokenizer)
+    valid = corpus.example_texts("valid")
+    evaluate = functools.partial(evaluate_pairs, tokenizer=tokenizer, pairs=valid)
+    build = functools.partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size))
+    trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
+    tell(recipe, f"{trainer.model.parameter_count:,} parameters, {tokenizer.vocab_size} tokens")
+    progress = trainer.train(saved)
     if trainer.interrupted:
         tell(recipe, f"stopped at update {progress.update}; add --resume to continue")
         return
     tell(recipe, f"trained {progress.update} updates in {progress.seconds:.0f} s; best: update {progress.best_update}")
-    finish(recipe, run, tokenizer, test)
-
-
-def settings_of(recipe: Recipe) -> dict[str, Any]:
-    """Everything that decides the result."""
-    own = {key: value for key, value in asdict(recipe).items() if key not in ("run", "resume", "quiet", "export")}
-    return {key: str(value) if isinstance(value, Path) else value for key, value in own.items()}
-
-
-def read_corpus(recipe: Recipe) -> tuple[Pairs, Pairs, Pairs]:
-    """Training, validation and test pairs."""
-    if recipe.source is None and recipe.target is None:
-        sets = [read_pairs(CORPUS / f"{name}.en", CORPUS / f"{name}.ne") for name in ("train", "valid", "test")]
-    elif recipe.source is None or recipe.target is None:
-        raise ConfigError("--source and --target go together: give both files or neither")
+    if recipe.source or recipe.data:
+        finish(recipe, run, tokenizer, f"validation_beam_{recipe.num_beams}", list(valid))
     else:
-        train = read_pairs(recipe.source, recipe.target)
-        if recipe.valid_source and recipe.valid_target:
-            valid = read_pairs(recipe.valid_source, recipe.valid_target)
-        else:
-            train, valid = take_out(train, recipe.valid_lines)
-        sets = [train, valid, valid]
-    if recipe.reverse:
-        sets = [[(target, source) for source, target in pairs] for pairs in sets]
-    return tuple(sets)
+        finish(recipe, run, tokenizer, "test", embedded_test(recipe.reverse))
 
 
-def take_out(pairs: Pairs, count: int) -> tuple[Pairs, Pairs]:
-    """The pairs without `count` of them, evenly spaced, and those."""
-    if count * 2 > len(pairs):
-        raise DataError(f"{len(pairs)} pairs are too few to take {count} out for validation: lower --valid-lines")
-    taken = {index * len(pairs) // count for index in range(count)}
-    return [p for i, p in enumerate(pairs) if i not in taken], [pairs[i] for i in sorted(taken)]
+def open_corpus(recipe: Recipe) -> tuple[list[PairSource], list[PairSource]]:
+    """Where training and validation pairs are read from."""
+    files = recipe.source, recipe.target, recipe.data
+    valid_files = recipe.valid_source, recipe.valid_target, recipe.valid_data
+    if not any(files):
+        if any(valid_files):
+            raise ConfigError("validation pairs are given without --source or --data: give the training pairs too")
+        files, valid_files = (([EMBEDDED / f"{name}.en"], [EMBEDDED / f"{name}.ne"], []) for name in ("train", "valid"))
+    columns = recipe.source_column, recipe.target_column
+    return open_sources(*files, *columns), open_sources(*valid_files, *columns)
+
+
+def settings_of(recipe: Recipe, sources: list[PairSource], valid_sources: list[PairSource]) -> dict[str, Any]:
+    """Everything that decides the result, the contents of the files included."""
+    own = {key: value for key, value in asdict(recipe).items() if key not in ("run", "resume", "quiet", "export")}
+    files = {name: own.pop(name) for name in ("source", "target", "valid_source", "valid_target")}
+    own |= {name: [str(path) for path in paths] for name, paths in files.items()}
+    own |= {"tables": own.pop("data"), "valid_tables": own.pop("valid_data")}
+    return own | {"data": {source.name: source.fingerprint() for source in (*sources, *valid_sources)}}
+
+
+def prepare(
+    recipe: Recipe, run: Run, sources: list[PairSource], valid_sources: list[PairSource]
+) -> tuple[Corpus, Tokenizer]:
+    """The corpus and the tokenizer of a run, in RUN/data; what an earlier start has left there is used."""
+    directory = run.path / "data"
+    if Corpus.exists(directory):
+        corpus = Corpus.open(directory)
+    else:
+        corpus = Corpus.build(
+            directory, sources, valid_sources, recipe.filters, recipe.weights, recipe.valid_lines, recipe.reverse
+        )
+    if not corpus.encoded:
+        texts = training_texts(corpus, recipe.model.ignore_case)
+        tokenizer = SentencePieceTokenizer.train(texts, recipe.model.vocab_size, recipe.tokenizer, recipe.training.seed)
+        tokenizer.save(directory)
+        corpus.encode(tokenizer, recipe.model.max_length, recipe.model.ignore_case)
+    return corpus, load_tokenizer(directory)
+
+
+def training_texts(corpus: Corpus, ignore_case: bool) -> Iterator[str]:
+    """All training sentences, sources as the model will read them."""
+    for source, target in zip(corpus.texts("train", "source"), corpus.texts("train", "target"), strict=True):
+        yield from (spaced(source, ignore_case), spaced(target))
+
+
+def make_task(recipe: Recipe, corpus: Corpus, tokenizer: Tokenizer) -> TranslationTask:
+    """The pairs as training reads them: with sampled subwords where that is asked for."""
+    alpha, model, texts = recipe.training.subword_alpha, recipe.model, corpus.example_texts("train")
+    sampler = SubwordSampler(tokenizer, texts, alpha, model.max_length, model.ignore_case) if alpha else None
+    return TranslationTask(
+        corpus.examples("train"),
+        corpus.examples("valid"),
+        tokenizer.vocab_size,
+        recipe.training.label_smoothing,
+        sampler=sampler,
+        repeats=corpus.repeats(),
+    )
+
+
+def embedded_test(reverse: bool) -> Pairs:
+    """Sentences of the embedded corpus whose combinations of words no training sentence has."""
+    pairs = read_pairs(EMBEDDED / "test.en", EMBEDDED / "test.ne")
+    return [(target, source) for source, target in pairs] if reverse else pairs
 
 
 def translate(model: Seq2Seq, tokenizer: Tokenizer, sentences: list[str], num_beams: int) -> list[str]:
@@ -160,34 +255,35 @@ def translate(model: Seq2Seq, tokenizer: Tokenizer, sentences: list[str], num_be
     return [sentence_text(tokenizer, hypotheses[0].ids) for hypotheses in outputs]
 
 
-def evaluate_pairs(model: Seq2Seq, tokenizer: Tokenizer, pairs: Pairs, num_beams: int) -> Evaluation:
-    """Scores on all pairs, and four of them to look at."""
-    translations = translate(model, tokenizer, [source for source, _ in pairs], num_beams)
-    scores = bleu_chrf([target for _, target in pairs], translations)
+def evaluate_pairs(model: Seq2Seq, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> Evaluation:
+    """Scores on all pairs, translated greedily, and four of them to look at."""
+    sources, targets = zip(*pairs, strict=True)
+    translations = translate(model, tokenizer, sources, num_beams=1)
+    scores = bleu_chrf(targets, translations)
     step = max(1, len(pairs) // 4)
-    samples = [f"{pairs[i][0]} -> {translations[i]}" for i in range(step // 2, len(pairs), step)][:4]
+    samples = [f"{sources[i]} -> {translations[i]}" for i in range(step // 2, len(pairs), step)][:4]
     return Evaluation(scores.to_dict(), samples)
 
 
-def finish(recipe: Recipe, run: Run, tokenizer: Tokenizer, test: Pairs) -> Scores:
-    """Score the best checkpoint on the test pairs, record the scores with it, and show some translations."""
+def finish(recipe: Recipe, run: Run, tokenizer: Tokenizer, name: str, pairs: Pairs) -> Scores:
+    """Score the best checkpoint on pairs, record the scores with it under a name, and show some translations."""
     directory = run.named("best")
     model = load_model(directory)
     if recipe.export:
         model.vector[:] = model.vector.astype(np.float16)  # the scores below are then those of what is exported
-    translations = translate(model, tokenizer, [source for source, _ in test], recipe.num_beams)
-    scores = bleu_chrf([target for _, target in test], translations)
-    metrics = {"test": scores.to_dict(), **read_metrics(directory)}
+    sources, targets = zip(*pairs, strict=True)
+    translations = translate(model, tokenizer, sources, recipe.num_beams)
+    scores = bleu_chrf(targets, translations)
+    metrics = read_metrics(directory) | {name: scores.to_dict()}
     save_metrics(directory, metrics)
     if recipe.export:
         with replaced_directory(recipe.export) as new:
             save_model(model, new, metrics, half=True)
             tokenizer.save(new)
-    for index in range(0, len(test), max(1, len(test) // 12)):
-        source, target = test[index]
-        verdict = "" if translations[index] == target else f"    (reference: {target})"
-        print(f"{source}\n    {translations[index]}{verdict}")
-    print(f"{len(test)} held-out sentences: exact match {scores.exact_match:.1f} %, ", end="")
+    for index in range(0, len(pairs), max(1, len(pairs) // 12)):
+        verdict = "" if translations[index] == targets[index] else f"    (reference: {targets[index]})"
+        print(f"{sources[index]}\n    {translations[index]}{verdict}")
+    print(f"{len(pairs)} held-out sentences: exact match {scores.exact_match:.1f} %, ", end="")
     print(f"chrF {scores.chrf:.1f} ({scores.chrf_signature}), BLEU {scores.bleu:.1f} ({scores.bleu_signature})")
     print(f"translate with: toolkit translate --model {recipe.run}")
     return scores
@@ -199,4 +295,4 @@ def tell(recipe: Recipe, line: str) -> None:
 
 
 if __name__ == "__main__":
-    run_recipe(Recipe, main)
+    run_recipe(defaults, main)

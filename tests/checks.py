@@ -1,14 +1,17 @@
 """The check that every derivative of the toolkit meets, and models small enough to check whole."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from toolkit.data.batches import Example
 from toolkit.data.collate import translation_batch
+from toolkit.data.sentences import sentence_ids
 from toolkit.functional.arrays import Array
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
+from toolkit.tokenization import Tokenizer
 
 
 def check_pair(
@@ -73,3 +76,22 @@ def batch_of(pairs: list[tuple]) -> Seq2SeqBatch:
     """A batch of pairs, sorted as training sorts them."""
     pairs = sorted(pairs, key=lambda pair: (len(pair[1]), len(pair[0])))
     return translation_batch([source for source, _ in pairs], [target for _, target in pairs])
+
+
+def encode_pairs(
+    pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, max_length: int, ignore_case: bool = False
+) -> tuple[list[Example], int]:
+    """Pairs in memory as a corpus encodes them -> (examples, number of pairs that were left out for their length).
+
+    max_length: the most tokens that either side may have, its end marker included. ignore_case: sources are read in
+    lower case (see `toolkit.data.sentences`).
+    """
+    pairs = list(pairs)
+    sources = sentence_ids(tokenizer, (source for source, _ in pairs), ignore_case)
+    targets = sentence_ids(tokenizer, (target for _, target in pairs))
+    examples = [
+        Example(np.array(source, dtype=np.int32), np.array(target, dtype=np.int32))
+        for source, target in zip(sources, targets, strict=True)
+        if max(len(source), len(target)) < max_length
+    ]
+    return examples, len(pairs) - len(examples)

@@ -1,5 +1,7 @@
-"""What all tests share: memory full of NaN, one BLAS thread, and a model directory small enough to make on the spot."""
+"""What all tests share: memory full of NaN, one BLAS thread, a model small enough to make on the spot, the command."""
 
+import io
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,6 +10,8 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+from tests.outcome import Outcome
+from toolkit.cli import main
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import save_model
 from toolkit.nn import memory
@@ -58,3 +62,24 @@ def make_model() -> Callable[..., Path]:
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model directory that translates nothing well, and everything alike. Not to be changed: copy it."""
     return _make_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run the command within this process."""
+
+    def run(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as leaving:  # how tyro ends after --help and after a wrong flag
+            code = leaving.code
+        return Outcome(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def translate(run, tiny_model):
+    """Run `toolkit translate` with the tiny model."""
+    return lambda *arguments, **options: run("translate", "--model", tiny_model, *arguments, **options)

@@ -70,7 +70,7 @@ def test_the_defaults_are_those_of_the_decoder():
     own = {name: parameter.default for name, parameter in signature.items() if name not in ("self", "text")}
     decoder = {field.name: field.default for field in fields(GenerationConfig)}
     del decoder["num_return_sequences"]  # a text has one translation here
-    assert own == {**decoder, "batch_size": api.BATCH_SIZE}
+    assert own == {**decoder, "prefix": "", "batch_size": api.BATCH_SIZE}
 
 
 @pytest.mark.parametrize("wrong", [{"num_beams": 0}, {"top_p": 2.0}, {"batch_size": 0}, {"max_new_tokens": 0}])

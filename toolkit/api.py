@@ -2,16 +2,21 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
+from typing import Any, Literal
 
 from threadpoolctl import ThreadpoolController
 
 from toolkit.data.sentences import sentence_ids, sentence_text
-from toolkit.decoding import GenerationConfig, generate
+from toolkit.decoding import GenerationConfig, Hypothesis, generate, score
 from toolkit.errors import DataError, ModelError
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import CONFIG_FILE, load_model, model_directory
 from toolkit.tokenization import Tokenizer, load_tokenizer
+from toolkit.tokenization.special import CONTROL_IDS
+from toolkit.translations import Translation, aligned, described
 
 BATCH_SIZE = 64
 
@@ -19,6 +24,9 @@ BATCH_SIZE = 64
 READING_LIMIT = 1024
 # No tokenizer makes so few tokens of so many characters: such a text is refused before it is tokenized.
 _MOST_CHARACTERS = 64 * READING_LIMIT
+
+# Names a text in an error by its number, from 1.
+Where = Callable[[int], str]
 
 
 def load(path_or_name: str | os.PathLike[str]) -> "Translator":
@@ -49,14 +57,18 @@ class Translator:
         self,
         text: str | Sequence[str],
         *,
-        num_beams: int = 1,
         max_new_tokens: int | None = None,
+        min_new_tokens: int = 0,
+        num_beams: int = 1,
+        early_stopping: Literal[True, False, "never", "settled"] = "settled",
+        forced_end: Literal["scored", "free", "none"] = "scored",
         length_penalty: float = 1.0,
         do_sample: bool = False,
         temperature: float = 1.0,
         top_k: int = 50,
         top_p: float = 1.0,
         seed: int = 0,
+        prefix: str | Sequence[str] = "",
         batch_size: int = BATCH_SIZE,
     ) -> str | list[str]:
         """Translate a text, or each text of a list; the settings are those of `GenerationConfig`.
@@ -64,12 +76,18 @@ class Translator:
         An empty or blank text has an empty translation. White space at the ends of a text makes no difference, nor
         does more of it than one space between words. Translations are in Unicode normal form C.
 
-        Raises DataError for a text that is not Unicode or longer than the model can read (`limit` tokens), and
-        ConfigError for a setting out of range.
+        prefix: what every translation begins with, or a list of one for each text. The model goes on from its tokens,
+            perhaps within its last word.
+
+        Raises DataError for a text that is not Unicode or longer than the model can read (`limit` tokens), and for a
+        prefix that leaves no room; ConfigError for a setting out of range.
         """
         config = GenerationConfig(
-            num_beams=num_beams,
             max_new_tokens=max_new_tokens,
+            min_new_tokens=min_new_tokens,
+            num_beams=num_beams,
+            early_stopping=early_stopping,
+            forced_end=forced_end,
             length_penalty=length_penalty,
             do_sample=do_sample,
             temperature=temperature,
@@ -78,40 +96,176 @@ class Translator:
             seed=seed,
         )
         if isinstance(text, str):
-            return self.translate_all([text], config, batch_size, lambda _: "the text")[0]
-        return self.translate_all(text, config, batch_size)
+            return self.translate_all([text], config, batch_size, lambda _: "the text", _each(prefix, 1))[0]
+        return self.translate_all(text, config, batch_size, prefixes=_each(prefix, len(text)))
+
+    def translate_n(
+        self,
+        texts: Sequence[str],
+        *,
+        num_return_sequences: int = 1,
+        alignments: bool = False,
+        prefix: str | Sequence[str] = "",
+        batch_size: int = BATCH_SIZE,
+        **settings: Any,
+    ) -> list[list[Translation]]:
+        """For each text up to `num_return_sequences` translations, best first, with their scores; none for a blank one.
+
+        alignments: with attention and word alignment. The other settings are those of `translate`, which says what is
+        refused.
+        """
+        config = GenerationConfig(num_return_sequences=num_return_sequences, **settings)
+        return self.translations(texts, config, batch_size, prefixes=_each(prefix, len(texts)), alignments=alignments)
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str | Sequence[int]],
+        *,
+        length_penalty: float = 1.0,
+        alignments: bool = False,
+        batch_size: int = BATCH_SIZE,
+        where: Where = "text {}".format,
+    ) -> list[Translation]:
+        """How probable the model finds each given translation of a source: a text, or the ids of one.
+
+        The ids of a translation that ended by itself have the score that `translate_n` gives it. Its text has that
+        score only where tokenizing it gives the same ids again.
+
+        Raises DataError for lists of unequal length, a blank source, a text that is too long, and ids that this model
+        does not have.
+        """
+        if len(sources) != len(targets):
+            raise DataError(f"{len(sources)} sources and {len(targets)} targets are given: each needs the other")
+        encoded = self._encode(sources, where)
+        ids = self._target_ids(targets, where)
+        for number, source in enumerate(encoded, start=1):
+            if not source:
+                raise DataError(f"{where(number)} has a blank source: there is nothing to translate")
+        with self._one_thread():
+            found = score(self.model, encoded, ids, batch_size, length_penalty)
+        results = [described(hypothesis, self.tokenizer) for hypothesis in found]
+        return self._aligned(encoded, results, batch_size) if alignments else results
 
     def translate_all(
         self,
         texts: Sequence[str],
         config: GenerationConfig,
         batch_size: int = BATCH_SIZE,
-        where: Callable[[int], str] = "text {}".format,
+        where: Where = "text {}".format,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
     ) -> list[str]:
-        """One translation for each text, in order.  `where(number)`, from 1, names a text in an error."""
-        sources = self._encode(texts, where)
-        spoken = [index for index, source in enumerate(sources) if source]
-        translations = [""] * len(texts)
-        # A decoding step is too small to be divided: two threads were measured several times slower than one.
-        with self._threads.limit(limits=1, user_api="blas"):
-            found = generate(self.model, [sources[index] for index in spoken], config, batch_size)
-        for index, hypotheses in zip(spoken, found, strict=True):
-            translations[index] = sentence_text(self.tokenizer, hypotheses[0].ids)
-        return translations
+        """One translation for each text, in order.
 
-    def _encode(self, texts: Sequence[str], where: Callable[[int], str]) -> list[list[int]]:
-        """The ids of every text; none for a blank one."""
+        where: names a text in an error. first: how many texts, blank ones aside, came before these; samples depend
+        on the number of their text.
+        """
+        found = self._search(self._encode(texts, where), config, batch_size, where, prefixes, first)
+        return [sentence_text(self.tokenizer, hypotheses[0].ids) if hypotheses else "" for hypotheses in found]
+
+    def translations(
+        self,
+        texts: Sequence[str],
+        config: GenerationConfig,
+        batch_size: int = BATCH_SIZE,
+        where: Where = "text {}".format,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
+        alignments: bool = False,
+    ) -> list[list[Translation]]:
+        """As `translate_all`, but all the translations that `config` asks for, with everything known about them."""
+        sources = self._encode(texts, where)
+        found = self._search(sources, config, batch_size, where, prefixes, first)
+        results = [[described(hypothesis, self.tokenizer) for hypothesis in group] for group in found]
+        if not alignments:
+            return results
+        repeated = [source for source, group in zip(sources, results, strict=True) for _ in group]
+        flat = iter(self._aligned(repeated, [each for group in results for each in group], batch_size))
+        return [list(islice(flat, len(group))) for group in results]
+
+    def _search(
+        self,
+        sources: list[list[int]],
+        config: GenerationConfig,
+        batch_size: int,
+        where: Where,
+        prefixes: Sequence[str] | None,
+        first: int,
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses for every source; none for an empty one."""
+        spoken = [index for index, source in enumerate(sources) if source]
+        begun = None
+        if prefixes is not None:
+            begun = self._prefix_ids(prefixes, config, where)
+            begun = [begun[index] for index in spoken]
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        with self._one_thread():
+            outputs = generate(self.model, [sources[index] for index in spoken], config, batch_size, begun, first)
+        for index, hypotheses in zip(spoken, outputs, strict=True):
+            found[index] = hypotheses
+        return found
+
+    def _aligned(self, sources: list[list[int]], translations: list[Translation], batch_size: int) -> list[Translation]:
+        with self._one_thread():
+            return aligned(self.model, self.tokenizer, sources, translations, batch_size)
+
+    def _one_thread(self) -> AbstractContextManager:
+        """A decoding step is too small to be divided: two threads were measured several times slower than one."""
+        return self._threads.limit(limits=1, user_api="blas")
+
+    def _encode(self, texts: Sequence[str], where: Where, ignore_case: bool | None = None) -> list[list[int]]:
+        """The ids of every text, by default as a source; none for a blank one."""
         for number, text in enumerate(texts, start=1):
             if len(text) > _MOST_CHARACTERS:
                 raise DataError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
-        sources = sentence_ids(self.tokenizer, texts, self.model.config.ignore_case)
-        for number, source in enumerate(sources, start=1):
-            if len(source) + 1 > self.limit:  # the end mark counts
+        ids = sentence_ids(self.tokenizer, texts, self.model.config.ignore_case if ignore_case is None else ignore_case)
+        self._check_lengths(ids, where)
+        return ids
+
+    def _check_lengths(self, ids: list[list[int]], where: Where) -> None:
+        for number, own in enumerate(ids, start=1):
+            if len(own) + 1 > self.limit:  # the end mark counts
                 raise DataError(
-                    f"{where(number)} has {len(source)} tokens, the model reads {self.limit - 1} at most: "
+                    f"{where(number)} has {len(own)} tokens, the model reads {self.limit - 1} at most: "
                     "translate it sentence by sentence"
                 )
-        return sources
+
+    def _target_ids(self, targets: Sequence[str | Sequence[int]], where: Where) -> list[list[int]]:
+        """The ids of the translations that are to be scored."""
+
+        def which(number: int) -> str:
+            return f"the translation of {where(number)}"
+
+        texts = self._encode([each if isinstance(each, str) else "" for each in targets], which, ignore_case=False)
+        ids = [text if isinstance(each, str) else list(each) for text, each in zip(texts, targets, strict=True)]
+        self._check_lengths(ids, which)
+        size = self.tokenizer.vocab_size
+        for number, own in enumerate(ids, start=1):
+            if not all(0 <= each < size and each not in CONTROL_IDS for each in own):
+                raise DataError(f"{which(number)} has ids that are no text for this model: did another one write it?")
+        return ids
+
+    def _prefix_ids(self, prefixes: Sequence[str], config: GenerationConfig, where: Where) -> list[list[int]]:
+        """The ids that outputs begin with."""
+        most = self.model.config.max_length - max(config.shortest, 1)
+        ids = sentence_ids(self.tokenizer, prefixes)
+        for number, prefix in enumerate(ids, start=1):
+            if len(prefix) > most:
+                raise DataError(
+                    f"the prefix of {where(number)} has {len(prefix)} tokens, which leaves no room for more: "
+                    f"the model writes {most} after it at most"
+                )
+        return ids
+
+
+def _each(prefix: str | Sequence[str], count: int) -> Sequence[str] | None:
+    """A prefix for each of `count` texts."""
+    if isinstance(prefix, str):
+        return [prefix] * count if prefix else None
+    if len(prefix) != count:
+        raise DataError(f"{len(prefix)} prefixes are given for {count} texts: give one for each, or one for all")
+    return prefix
 
 
 def find_model(path_or_name: str | os.PathLike[str]) -> Path:

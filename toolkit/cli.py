@@ -11,7 +11,10 @@ from toolkit.errors import ConfigError, ToolkitError
 # What each verb is for, and the class in toolkit.commands.VERB that does it. A verb is imported only when it is used.
 VERBS = {
     "translate": ("Translate", "Translate text, a file, or what you type at a prompt."),
+    "score": ("Score", "Score given translations: the log-probability that a model gives them."),
     "evaluate": ("Evaluate", "Score translations against references: BLEU, chrF, exact match."),
+    "runs": ("Runs", "Compare training runs: settings that differ, scores, time."),
+    "average": ("Average", "Average the weights of several checkpoints into one model."),
     "info": ("Info", "Show what a model is, how large it is and how well it did."),
 }
 
@@ -56,10 +59,10 @@ def _run(arguments: list[str]) -> None:
 
 
 def _parse(verb: str, arguments: list[str]):
-    import tyro
+    from toolkit.commands.flags import parse_flags
 
     command = getattr(import_module(f"toolkit.commands.{verb}"), VERBS[verb][0])
-    return tyro.cli(command, prog=f"toolkit {verb}", args=arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    return parse_flags(command, f"toolkit {verb}", arguments)
 
 
 def _help() -> list[str]:

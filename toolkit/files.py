@@ -1,13 +1,21 @@
-"""Writing a file so that its name never points to half of it."""
+"""Writing files and directories so that a name never points to half of anything, whatever interrupts the writing.
+
+What is being written has a name like `.toolkit-NAME.RANDOM.tmp` until it is whole. After a `kill -9` such a name may
+stay behind; `remove_leftovers` clears it away.
+"""
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from toolkit.errors import DataError
+
+TEMPORARY, TEMPORARY_END = ".toolkit-", ".tmp"
+_OLD = f"{TEMPORARY}old-"  # a directory that holds what is being replaced
 
 
 @contextmanager
@@ -15,21 +23,137 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing bytes that takes the name `path` only when the block has ended without an exception.
 
     The bytes go to a temporary name in the same directory, are flushed to the disk and renamed; until then, and
-    after any failure, whatever `path` named before is untouched.
+    after any failure, whatever `path` named before is untouched. When it returns, the new name is on the disk too.
 
     Raises DataError if `path` cannot be written or names something other than a regular file.
     """
     target = Path(path).resolve()  # a link keeps being a link: the file it names is replaced
     if target.exists() and not target.is_file():  # renaming over /dev/null would replace the device itself
         raise DataError(f"{path} is not a regular file: give the name of a file to write")
-    temporary = target.with_name(f".toolkit-{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{TEMPORARY_END}")
     try:
         with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
+        flush_to_disk(target.parent)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+class replaced_directory:  # noqa: N801  (a context manager, used like a function)
+    """`with replaced_directory(path) as new:` fills a new directory and puts it in the place of `path` when done.
+
+    The files are flushed to the disk before the rename; an error leaves the old directory as it was.
+
+    Raises DataError where the directory or something in it cannot be written.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __enter__(self) -> Path:
+        if self.path.exists() and not self.path.is_dir():
+            raise DataError(f"{self.path} is a file: give the name of a directory to write")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.new = _temporary_directory(self.path, f"{TEMPORARY}{self.path.name}.")
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be written: {error.strerror or error}") from error
+        return self.new
+
+    def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
+        try:
+            cause = self._disk_error(error)
+            if kind is None:
+                self._put_in_place()
+        except OSError as found:
+            cause = found
+        finally:
+            shutil.rmtree(self.new, ignore_errors=True)
+        if cause:
+            raise DataError(f"{self.path} cannot be written: {cause.strerror or cause}") from cause
+
+    def _disk_error(self, error: BaseException | None) -> OSError | None:
+        """What went wrong within the block, where it was the writing: its message should not name what is temporary."""
+        if isinstance(error, DataError) and str(self.new) in str(error):
+            error = error.__cause__
+        # An error of a file that is open already has a number, and no name.
+        ours = isinstance(error, OSError) and error.errno
+        return error if ours and str(error.filename or self.new).startswith(str(self.new)) else None
+
+    def _put_in_place(self) -> None:
+        self.new.chmod(0o755)
+        for path in (*self.new.rglob("*"), self.new):
+            flush_to_disk(path)
+        if not self.path.exists():
+            self.new.rename(self.path)
+            flush_to_disk(self.path.parent)
+            return
+        old = _temporary_directory(self.path, _OLD)
+        try:
+            self.path.rename(old / self.path.name)
+            self.new.rename(self.path)
+            flush_to_disk(self.path.parent)
+        finally:
+            _clear(old)
+
+
+def _temporary_directory(beside: Path, prefix: str) -> Path:
+    directory = beside.with_name(f"{prefix}{secrets.token_hex(8)}{TEMPORARY_END}")
+    directory.mkdir(0o700)
+    return directory
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a directory: its name goes first, so that it never stands for half of what it was."""
+    doomed = path.with_name(f"{TEMPORARY}{path.name}.{secrets.token_hex(8)}{TEMPORARY_END}")
+    with suppress(OSError):
+        path.rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Clear away what interrupted writing has left below a directory that nobody else is writing to.
+
+    What was moved aside to be replaced, and was not replaced yet, takes its place again.
+    """
+    for path in list(directory.rglob(f"{TEMPORARY}*{TEMPORARY_END}")):
+        _clear(path)
+
+
+def _clear(path: Path) -> None:
+    """Remove something temporary, and put back what it holds of a name that is free."""
+    if path.is_dir() and not path.is_symlink():
+        for kept in path.iterdir() if path.name.startswith(_OLD) else ():
+            if not (path.parent / kept.name).exists():
+                try:
+                    kept.rename(path.parent / kept.name)
+                except OSError:  # it stays where it is, hidden but whole
+                    return
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+def flush_to_disk(path: Path) -> None:
+    """fsync a file or, where the system can, a directory."""
+    is_directory = path.is_dir()
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        if is_directory:  # not every system opens them, and one may be written to without being readable
+            return
+        raise
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        if not is_directory:
+            raise
+    finally:
+        os.close(descriptor)

@@ -29,17 +29,25 @@ def ordinary(size):
     return list(range(16, size))
 
 
-def greedy(model, source, limit):
+def permitted(size, length, limit, prefix=(), least=0):
+    """The ids that may be the token with this number, from 1, where `least` come between the prefix and the end."""
+    if length <= len(prefix):
+        return [prefix[length - 1]]
+    if length == limit:
+        return [EOS]
+    return ordinary(size) if length <= len(prefix) + least else [EOS, *ordinary(size)]
+
+
+def greedy(model, source, limit, prefix=(), least=0):
     """The ids that greedy search writes, at most limit - 1 before the end mark."""
     ids = []
-    permitted = [EOS, *ordinary(model.config.vocab_size)]
-    while len(ids) < limit - 1:
+    while True:
         table = log_probs_after(model, source, ids)[-1]
-        best = max(permitted, key=lambda token: table[token])
+        choices = permitted(model.config.vocab_size, len(ids) + 1, limit, prefix, least)
+        best = max(choices, key=lambda token: table[token])
         if best == EOS:
             return ids
         ids.append(best)
-    return ids
 
 
 def every_output(model, source, limit):
@@ -52,7 +60,7 @@ def every_output(model, source, limit):
     return outputs
 
 
-def beam_search(model, source, limit, width, power):
+def beam_search(model, source, limit, width, power, prefix=(), least=0):
     """Textbook beam search: rank all continuations of all live beams, stop when no live one can become the best.
 
     Returns the best score, its ids and the number of steps.
@@ -60,13 +68,13 @@ def beam_search(model, source, limit, width, power):
     live, finished = [((), 0.0)], []
     for length in range(1, limit + 1):
         ranked = []
-        for prefix, score in live:
-            table = log_probs_after(model, source, list(prefix))[-1]
-            for token in [EOS] if length == limit else [EOS, *ordinary(model.config.vocab_size)]:
-                ranked.append((score + table[token], prefix, token))
+        for ids, score in live:
+            table = log_probs_after(model, source, list(ids))[-1]
+            for token in permitted(model.config.vocab_size, length, limit, prefix, least):
+                ranked.append((score + table[token], ids, token))
         ranked.sort(key=lambda each: -each[0])
-        finished += [(score / length**power, prefix) for score, prefix, token in ranked[:width] if token == EOS]
-        live = [((*prefix, token), score) for score, prefix, token in ranked if token != EOS][:width]
+        finished += [(score / length**power, ids) for score, ids, token in ranked[:width] if token == EOS]
+        live = [((*ids, token), score) for score, ids, token in ranked if token != EOS][:width]
         best = max(finished, default=(-np.inf, ()))
         best_score_to_come = max(
             (live[0][1] / end**power for end in range(length + 1, limit + 1) if live), default=-np.inf
@@ -74,3 +82,29 @@ def beam_search(model, source, limit, width, power):
         if best_score_to_come <= best[0]:
             break
     return *best, length
+
+
+def hugging_face_beam_search(model, source, limit, width, power, rule, forced_end):
+    """Beam search with the three stopping rules of Hugging Face's `generate`, as its documentation and code have them.
+
+    Returns (score, tokens) of the finished ones, best first, and the number of steps.
+    """
+    live, finished = [((), 0.0)], []
+    for length in range(1, limit + 1):
+        ranked = []
+        for ids, score in live:
+            table = log_probs_after(model, source, list(ids))[-1]
+            if length == limit and forced_end != "none":
+                ranked.append((score + (table[EOS] if forced_end == "scored" else 0), (*ids, EOS)))
+            else:
+                choices = [EOS, *ordinary(model.config.vocab_size)]
+                ranked += [(score + table[token], (*ids, token)) for token in choices]
+        ranked.sort(reverse=True)
+        ended = [(score / length**power, ids) for score, ids in ranked[:width] if ids[-1] == EOS or length == limit]
+        finished = sorted([*finished, *ended], reverse=True)[:width]
+        live = [(ids, score) for score, ids in ranked if ids[-1] != EOS][:width]
+        if len(finished) == width:
+            to_come = live[0][1] / (limit if rule == "never" and power > 0 else length) ** power if live else -np.inf
+            if rule is True or to_come <= finished[-1][0]:
+                break
+    return finished, length

@@ -4,11 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+import tyro
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.decoding import GenerationConfig, Hypothesis, generate
-from toolkit.decoding.beam_state import Finished, keep_in_place, settled
+from toolkit.decoding.beam_state import Finished, keep_in_place, search_is_over
 from toolkit.decoding.cache import Cache
 from toolkit.decoding.distribution import best_continuations, forbid_control_tokens, force_end, log_sum_exp
 from toolkit.decoding.session import fill_holes
@@ -53,6 +54,7 @@ def test_best_continuations_equal_a_full_sort(vocabulary, width, ties):
     ranked = -np.sort(-everything, axis=1)[:, :count]
     expected[:, : ranked.shape[1]] = ranked
     np.testing.assert_array_equal(sums, expected)
+    assert 0 <= tokens.min() <= tokens.max() < vocabulary
     for row in range(3):
         real = sums[row] > -np.inf
         found = list(zip(beams[row, real], tokens[row, real], strict=True))
@@ -82,7 +84,7 @@ def test_children_stand_where_their_parents_stood():
 def test_the_finished_list_keeps_the_best():
     finished = Finished(2, wanted=2)
     for score in (-3.0, -1.0, -2.0, -4.0):
-        finished.add(1, Hypothesis([], score, score, True))
+        finished.add(1, Hypothesis([], score, score, True, [score]))
     assert [each.score for each in finished.hypotheses[1]] == [-1.0, -2.0]
     assert finished.thresholds.tolist() == [-np.inf, -2.0]
     assert finished.hypotheses[0] == []
@@ -93,15 +95,18 @@ def test_settled_means_that_no_length_still_possible_would_do(power):
     generator = np.random.default_rng(0)
     live, thresholds = -20 * generator.random(500), -5 * generator.random(500)
     limits = generator.integers(4, 12, 500)
-    now = settled(live, thresholds, 4, limits, power)
+    now = search_is_over(GenerationConfig(length_penalty=power), live, thresholds, 3, limits)
     for each, threshold, limit, claimed in zip(live, thresholds, limits, now, strict=True):
         assert claimed == ((each / np.arange(4, limit + 1) ** power).max() <= threshold)
     assert 0 < now.sum() < 500
 
 
-def test_a_sentence_without_live_hypotheses_is_settled():
+@pytest.mark.parametrize("rule", [True, False, "never", "settled"])
+def test_a_search_without_live_hypotheses_is_over(rule):
     nothing = np.array([-np.inf])
-    assert settled(nothing, nothing, 2, np.array([5]), 1.0).all()
+    config = GenerationConfig(early_stopping=rule)
+    assert search_is_over(config, nothing, nothing, 1, np.array([5])).all()
+    assert not search_is_over(config, np.array([-1.0]), nothing, 1, np.array([5])).any()
 
 
 def test_the_cache_selects_grows_and_shrinks():
@@ -175,6 +180,12 @@ def test_a_step_asks_what_ordinary_rows_ask():
         ("length_penalty", float("inf")),
         ("seed", -1),
         ("do_sample", 1),
+        ("min_new_tokens", -1),
+        ("min_new_tokens", 1.0),
+        ("early_stopping", "sometimes"),
+        ("early_stopping", 1),
+        ("early_stopping", None),
+        ("forced_end", True),
     ],
 )
 def test_foolish_settings_are_refused_by_name(setting, value):
@@ -195,3 +206,10 @@ def test_contradictions_are_refused(random_model, make_sources):
     with pytest.raises(DataError, match="sentence 2 has ids outside"):
         generate(model, [[20], [37]])
     assert len(generate(model, make_sources([63]), GenerationConfig(max_new_tokens=64))) == 1
+
+
+@pytest.mark.parametrize("rule", [True, False, "never", "settled"])
+def test_the_stopping_rule_is_a_flag(rule):
+    arguments = ["--early-stopping", str(rule), "--min-new-tokens", "3", "--forced-end", "free"]
+    expected = GenerationConfig(early_stopping=rule, min_new_tokens=3, forced_end="free")
+    assert tyro.cli(GenerationConfig, args=arguments) == expected

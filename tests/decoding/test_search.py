@@ -6,6 +6,7 @@ import pytest
 from tests.decoding import reference
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.decoding.beam import beam_search
+from toolkit.decoding.constraints import Constraints
 from toolkit.decoding.session import Session
 from toolkit.nn.memory import Pool
 from toolkit.tokenization.special import CONTROL_IDS, EOS, UNK
@@ -29,7 +30,7 @@ class CountingSession(Session):
 
 def beams_of(model, sources, config):
     limits = np.full(len(sources), config.max_new_tokens)
-    return beam_search(Session(model, sources, Pool()), limits, config)
+    return beam_search(Session(model, sources, Pool()), Constraints(limits), config)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -54,7 +55,7 @@ def test_beam_search_equals_the_plain_one(random_model, make_sources, width, pow
     steps_taken = set()
     for source in sources:
         session = CountingSession(model, [source], Pool())
-        ((found,),) = beam_search(session, np.array([9]), config)
+        ((found,),) = beam_search(session, Constraints(np.array([9])), config)
         score, ids, steps = reference.beam_search(model, source, 9, width, power)
         assert found.ids == list(ids)
         assert found.score == pytest.approx(score, abs=1e-9)

@@ -13,7 +13,6 @@ from toolkit.models.storage import (
     load_model,
     model_directory,
     read_metrics,
-    replaced_directory,
     save_model,
 )
 
@@ -166,30 +165,3 @@ def test_a_run_means_its_best_else_its_last_checkpoint(saved: Path, tmp_path: Pa
     assert model_directory(run) == run / "step-2"
     (run / "best").write_text("step-1\n")
     assert model_directory(str(run)) == run / "step-1"
-
-
-def contents(directory: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in directory.iterdir()}
-
-
-def test_a_directory_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    path = tmp_path / "deeper" / "model"
-    for text in ("first", "second"):
-        with replaced_directory(path) as new:
-            (new / text).write_text(text)
-            (new / "always").write_text(text)
-        assert contents(path) == {text: text, "always": text}
-    assert [file.name for file in path.parent.iterdir()] == ["model"]
-    assert path.stat().st_mode & 0o777 == 0o755
-
-
-@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-def test_an_error_leaves_the_old_directory(tmp_path: Path, error: type) -> None:
-    path = tmp_path / "model"
-    with replaced_directory(path) as new:
-        (new / "file").write_text("old")
-    with pytest.raises(error), replaced_directory(path) as new:  # noqa: PT012
-        (new / "file").write_text("half of the new")
-        raise error
-    assert contents(path) == {"file": "old"}
-    assert [file.name for file in tmp_path.iterdir()] == ["model"]

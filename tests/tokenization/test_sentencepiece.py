@@ -1,4 +1,5 @@
 import io
+import pickle
 import subprocess
 import sys
 import unicodedata
@@ -67,6 +68,51 @@ def test_a_space_is_no_mark_even_if_training_saw_no_space(corpus, kind):
 def test_a_batch_is_its_texts_one_by_one(tokenizer, texts):
     assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
     assert tokenizer.encode_batch(iter(texts)) == tokenizer.encode_batch(texts)
+
+
+@settings(max_examples=200)
+@given(texts=st.lists(TEXTS, max_size=4), alpha=st.sampled_from([0.05, 0.3, 1.0]), seed=st.integers(0, 2**70))
+def test_sampled_ids_spell_the_same_text(tokenizer, texts, alpha, seed):
+    sampled = tokenizer.encode_batch(texts, alpha, seed)
+    assert [tokenizer.decode(ids) for ids in sampled] == [unicodedata.normalize("NFC", text) for text in texts]
+    assert tokenizer.encode_batch(texts, alpha, seed) == sampled
+    possible = {*tokenizer.possible_ids(texts).tolist(), *(i for ids in tokenizer.encode_batch(texts) for i in ids)}
+    assert {index for ids in sampled for index in ids} <= possible
+
+
+def test_a_seed_decides_and_no_seed_draws_anew(tokenizer):
+    drawn = [tokenizer.encode_batch(CORPUS, 0.1, seed) for seed in (0, [0, 1], [1, 0], None, None)]
+    assert all(one != other for number, one in enumerate(drawn) for other in drawn[:number])
+    assert drawn[0] != tokenizer.encode_batch(CORPUS) == tokenizer.encode_batch(CORPUS, 0.0, 3)
+
+
+def test_samples_are_the_same_in_every_process(tokenizer):
+    code = (
+        "import pickle, sys; tokenizer, texts = pickle.load(sys.stdin.buffer);"
+        "sys.stdout.write(str(tokenizer.encode_batch(texts, 0.1, [7, 1])))"
+    )
+    data = pickle.dumps((tokenizer, CORPUS))
+    found = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, check=True).stdout
+    assert found.decode() == str(tokenizer.encode_batch(CORPUS, 0.1, [7, 1]))
+
+
+@pytest.mark.parametrize("alpha", [-0.1, float("nan"), float("inf")])
+def test_an_alpha_that_means_nothing_is_refused(tokenizer, alpha):
+    with pytest.raises(ConfigError, match="alpha is"):
+        tokenizer.encode_batch(["a"], alpha)
+
+
+def test_a_probability_above_one_is_refused_and_a_sharp_distribution_is_not():
+    with pytest.raises(ConfigError, match=r"alpha is 1\.5.*at most 1"):
+        TOKENIZERS["bpe"].encode_batch(["a"], 1.5)
+    assert TOKENIZERS["unigram"].encode_batch(CORPUS, 300.0, 1) == TOKENIZERS["unigram"].encode_batch(CORPUS)
+
+
+def test_possible_ids_are_the_pieces_of_the_text(tokenizer):
+    pieces = {tokenizer.piece(index) for index in tokenizer.possible_ids(["I am\ta boy"])}
+    assert {"I", "▁", "b", "o", "y"} <= pieces
+    assert all(piece in "I▁am\ta▁boy" for piece in pieces)
+    assert tokenizer.possible_ids(["▁", ""]).tolist() == []
 
 
 def test_canonically_equal_texts_have_equal_ids(tokenizer):

@@ -1,6 +1,8 @@
 """A training run small enough to repeat: thirty random pairs over thirty tokens."""
 
+import contextlib
 import functools
+import json
 import os
 import signal
 from collections.abc import Callable
@@ -11,6 +13,7 @@ import numpy as np
 
 from tests.checks import random_pairs, small_config
 from toolkit.data.batches import Example
+from toolkit.errors import DivergenceError
 from toolkit.functional.output_loss import LossSums
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.training.config import TrainingConfig
@@ -71,12 +74,32 @@ def after_update(trainer: Trainer, number: int, action: Callable[[], Any]) -> No
     trainer.workers.update = update_and_act
 
 
+def bits(trainer: Trainer) -> list[bytes]:
+    """All that decides how training goes on."""
+    shared = trainer.workers.shared
+    vectors = [shared.parameters, *shared.moments, *([] if shared.average is None else [shared.average])]
+    return [vector.tobytes() for vector in vectors]
+
+
+def steps(run: Path) -> list[str]:
+    return sorted(path.name for path in run.glob("step-*"))
+
+
+def named(run: Path) -> tuple[str, str]:
+    return tuple((run / name).read_text().strip() for name in ("last", "best"))
+
+
+def log(run: Path, key: str) -> list[dict]:
+    records = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [record for record in records if key in record]
+
+
 def press_ctrl_c() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
 class NotANumber(TranslationTask):
-    """Diverges in the third batch that it is trained on."""
+    """Diverges in the third batch that it is trained on, and in all that follow."""
 
     calls = 0
 
@@ -84,6 +107,20 @@ class NotANumber(TranslationTask):
         sums = super().loss(model, share, tape)
         self.calls += tape.keeps
         return sums._replace(loss=float("nan")) if self.calls >= 3 and tape.keeps else sums
+
+
+class Fragile(TranslationTask):
+    """Its loss is no longer a number where the parameters have moved far from their initial values."""
+
+    limit = float("inf")
+    home: np.ndarray | None = None
+
+    def loss(self, model, share, tape) -> LossSums:
+        if self.home is None:
+            self.home = model.vector.copy()
+        sums = super().loss(model, share, tape)
+        far = np.abs(model.vector - self.home).max() > self.limit
+        return sums._replace(loss=float("nan")) if far and tape.keeps else sums
 
 
 class Deadly(TranslationTask):
@@ -98,3 +135,26 @@ class Deadly(TranslationTask):
         if os.getpid() != self.home:
             self.fail()
         return super().loss(model, share, tape)
+
+
+def trainer_with_settings(path: Path, **settings) -> Trainer:
+    """A trainer whose run records its settings as the recipe does."""
+    trainer = small_trainer(path, create=False, **settings)
+    own = {"updates": 6, "patience": 0, "seed": 1, **settings}
+    trainer.run = Run(path, {"training": {name: value for name, value in own.items() if name != "task"}})
+    trainer.run.create()
+    return trainer
+
+
+def make_runs(home: Path) -> Path:
+    """Runs that have finished, were stopped by Ctrl-C, ran out of patience, diverged, and have not begun."""
+    for seed in (1, 2):
+        trainer_with_settings(home / f"seed{seed}", seed=seed).train()
+    stopped = trainer_with_settings(home / "deeper" / "stopped", learning_rate=0.5)
+    after_update(stopped, 3, press_ctrl_c)
+    stopped.train()
+    trainer_with_settings(home / "patient", patience=1, validate_every=1, best_by="chrf").train()
+    with contextlib.suppress(DivergenceError):
+        trainer_with_settings(home / "diverged", task=small_task(kind=NotANumber)).train()
+    trainer_with_settings(home / "new")
+    return home

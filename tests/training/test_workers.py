@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import time
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.training.small import Deadly, build_small, small_task
+from toolkit.errors import ConfigError
 from toolkit.functional.output_loss import LossSums
 from toolkit.training.optimizer import Adam
 from toolkit.training.workers import Workers
@@ -114,6 +116,16 @@ def test_parameters_are_aligned_in_shared_memory() -> None:
     for vector in (workers.shared.parameters, *workers.shared.gradients, *workers.shared.moments):
         for view in workers.model.views(vector).values():
             assert view.ctypes.data % 64 == 0
+
+
+def test_no_room_for_shared_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("multiprocessing.context.BaseContext.RawArray", full)
+    with pytest.raises(ConfigError, match=r"no room .* \(No space left on device\): make room, or train with"):
+        workers_with_values(2)
+    assert workers_with_values(1).count == 1
 
 
 def test_a_worker_that_dies_is_told_and_not_waited_for() -> None:

@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import select
 import sys
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
@@ -9,6 +10,7 @@ from typing import BinaryIO
 from toolkit.errors import DataError
 
 _PIECE = 1 << 20
+_REFILL = 0.005  # seconds that a busy program at the other end of a pipe may take to write on
 _LONGEST_LINE = 1 << 24  # bytes: memory stays bounded when the input turns out to be no text at all
 
 
@@ -37,7 +39,7 @@ def arriving_lines(stream: BinaryIO, name: str) -> Iterator[list[str]]:
     A file comes in large pieces; a pipe that stays open is answered while it is being written to. As in a file, only
     LF and CR LF end a line, and a byte order mark is dropped.
 
-    Raises DataError, naming the line, for what is not UTF-8.
+    Raises DataError, naming the line, for what is not UTF-8 or has no end.
     """
     count, rest = 0, b""
     while piece := stream.read1(_PIECE):
@@ -50,9 +52,19 @@ def arriving_lines(stream: BinaryIO, name: str) -> Iterator[list[str]]:
         yield [_decoded(rest, name, count + 1)]
 
 
+def has_more(stream: BinaryIO) -> bool:
+    """Whether reading the stream gives something, or its end, almost at once.  False where the system cannot say."""
+    try:
+        return bool(select.select([stream], [], [], _REFILL)[0])
+    except (OSError, ValueError):  # a stream that is no file; on Windows, one that is no socket
+        return False
+
+
 def _decoded(line: bytes, name: str, number: int) -> str:
     if number == 1:
         line = line.removeprefix(codecs.BOM_UTF8)
+    if line.count(0) * 4 > len(line):  # in UTF-16, every second byte of Latin text is zero
+        raise DataError(f"{name}, line {number} is full of NUL bytes, as UTF-16 is: give the text in UTF-8")
     try:
         return line.removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,47 +1,183 @@
-"""toolkit evaluate: how close are translations to their references?"""
+"""toolkit evaluate: how close are translations to their references, how surely, and where are they not?"""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from tyro.conf import Positional
 
 from toolkit.commands.console import emit
 from toolkit.data.readers import read_lines
-from toolkit.errors import DataError
-from toolkit.evaluation import bleu_chrf
+from toolkit.errors import ConfigError, DataError
+from toolkit.evaluation import bleu_chrf, by_length, compare, intervals, look_up, sentence_statistics, worst
+
+_NAMES = {"bleu": "BLEU", "chrf": "chrF", "exact_match": "exact match"}
 
 
 @dataclass
 class Evaluate:
     """Score translations against references, line by line: BLEU, chrF and exact match.
 
-    Both files are plain text in UTF-8, not tokenized. The signatures say how BLEU and chrF were computed, so that
-    others can compute the same.
+    All files are plain text in UTF-8, not tokenized, with one sentence a line. The signatures say how BLEU and chrF
+    were computed, so that others can compute the same. Intervals hold 95 % of the scores of resampled test sets; a
+    difference with p below 0.05 is commonly called significant.
     """
 
     reference: Positional[Path]
     """File with the right translations."""
     hypothesis: Positional[Path]
     """File with the translations to score, line by line in the same order."""
+    versus: Path | None = None
+    """File with the translations of another system: is the difference significant?"""
+    source: Path | None = None
+    """File with the sentences that were translated."""
+    baseline: tuple[Path, Path] | None = None
+    """Training sources and targets: compares with looking up the most similar training sentence; needs --source."""
+    bootstrap: int = 1000
+    """How many test sets are drawn for intervals and p-values; 0: no intervals."""
+    seed: int = 1
+    """Seed of those draws."""
+    by_length: bool = False
+    """Also score by the number of words, of the source if it is given, else of the reference."""
+    worst: int = 0
+    """Show so many sentences of the lowest chrF."""
     json: bool = False
     """Print one JSON object instead of text."""
 
     def run(self) -> None:
-        references, hypotheses = read_lines(self.reference), read_lines(self.hypothesis)
-        if len(references) != len(hypotheses):
+        self._check()
+        facts = self._facts()
+        emit([json.dumps(facts, ensure_ascii=False)] if self.json else _lines(facts))
+
+    def _check(self) -> None:
+        if self.baseline and not self.source:
+            raise ConfigError("--baseline looks up the sentences of --source: give that file too")
+        for name in ("bootstrap", "seed", "worst"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"--{name} is {getattr(self, name)}: choose a whole number from 0")
+        if not self.bootstrap and (self.versus or self.baseline):
+            raise ConfigError("--versus and --baseline need test sets to compare on: give --bootstrap 1000")
+
+    def _facts(self) -> dict[str, Any]:
+        """Everything that was asked for, by name, as --json prints it."""
+        references = read_lines(self.reference)
+        hypotheses = self._aligned(self.hypothesis, references, "each translation needs the reference")
+        sources = self.source and self._aligned(self.source, references, "each source needs its reference")
+        statistics = sentence_statistics(references, hypotheses)
+        facts: dict[str, Any] = {"lines": len(references), **bleu_chrf(references, hypotheses).to_dict()}
+        if self.bootstrap:
+            found = intervals(statistics, self.bootstrap, self.seed)
+            facts["intervals"] = {metric: [interval.low, interval.high] for metric, interval in found.items()}
+            facts["bootstrap"] = {"samples": self.bootstrap, "seed": self.seed}
+        if self.versus:
+            others = self._aligned(self.versus, references, "each translation needs the reference")
+            facts["versus"] = {"file": str(self.versus), **self._contrast(references, others, statistics)}
+        if self.baseline:
+            facts["baseline"] = self._look_up(references, sources, statistics)
+        if self.by_length:
+            facts["by_length"] = {
+                "words_of": "source" if sources else "reference",
+                "buckets": [asdict(bucket) for bucket in by_length(statistics, sources or references)],
+            }
+        if self.worst:
+            facts["worst"] = [
+                {
+                    "line": place + 1,
+                    "chrf": chrf,
+                    **({"source": sources[place]} if sources else {}),
+                    "reference": references[place],
+                    "hypothesis": hypotheses[place],
+                }
+                for place, chrf in worst(statistics, self.worst)
+            ]
+        return facts
+
+    def _aligned(self, path: Path, references: list[str], need: str) -> list[str]:
+        lines = read_lines(path)
+        if len(lines) != len(references):
             raise DataError(
-                f"{self.reference} has {len(references)} lines, {self.hypothesis} has {len(hypotheses)}: "
-                "each translation needs the reference on the same line"
+                f"{self.reference} has {len(references)} lines, {path} has {len(lines)}: {need} on the same line"
             )
-        scores = bleu_chrf(references, hypotheses)
-        if self.json:
-            emit([json.dumps({"lines": len(references), **scores.to_dict()})])
-        else:
-            emit(
-                [
-                    f"BLEU         {scores.bleu:6.2f}   {scores.bleu_signature}",
-                    f"chrF         {scores.chrf:6.2f}   {scores.chrf_signature}",
-                    f"exact match  {scores.exact_match:6.2f} % of {len(references)} lines, final mark aside",
-                ]
+        return lines
+
+    def _contrast(self, references: list[str], others: list[str], statistics: Any) -> dict[str, Any]:
+        """Another system's scores, and how much better the hypothesis is."""
+        found = compare(statistics, sentence_statistics(references, others), self.bootstrap, self.seed)
+        scores = bleu_chrf(references, others)
+        return {
+            **{metric: getattr(scores, metric) for metric in _NAMES},
+            "difference": {
+                metric: {"score": one.score, "interval": [one.low, one.high], "p_value": one.p_value}
+                for metric, one in found.items()
+            },
+        }
+
+    def _look_up(self, references: list[str], sources: list[str], statistics: Any) -> dict[str, Any]:
+        train_source, train_target = self.baseline
+        train = read_lines(train_source), read_lines(train_target)
+        if len(train[0]) != len(train[1]):
+            raise DataError(
+                f"{train_source} has {len(train[0])} lines, {train_target} has {len(train[1])}: "
+                "each training source needs its translation on the same line"
             )
+        found = look_up(sources, *train)
+        return {
+            "pairs": len(train[0]),
+            "verbatim": found.verbatim,
+            "similarity": found.similarity,
+            **self._contrast(references, found.translations, statistics),
+        }
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    notes = {
+        "bleu": facts["bleu_signature"],
+        "chrf": facts["chrf_signature"],
+        "exact_match": f"% of {facts['lines']} lines, final mark aside",
+    }
+    lines = []
+    for metric, name in _NAMES.items():
+        bounds = facts.get("intervals", {}).get(metric)
+        interval = f"   95 %: {bounds[0]:6.2f} to {bounds[1]:6.2f}" if bounds else ""
+        unit = " % " if metric == "exact_match" else "   "
+        lines.append(f"{name:11}  {facts[metric]:6.2f}{unit}{interval}   {notes[metric].removeprefix('% ')}")
+    if "versus" in facts:
+        lines += ["", f"compared with {facts['versus']['file']}", *_contrast_lines(facts, facts["versus"])]
+    if "baseline" in facts:
+        found = facts["baseline"]
+        lines += [
+            "",
+            f"compared with looking up the most similar of {found['pairs']} training sentences "
+            f"(mean similarity {found['similarity']:.2f}; "
+            f"{found['verbatim']} of {facts['lines']} sources are among them word for word)",
+            *_contrast_lines(facts, found),
+        ]
+    if "by_length" in facts:
+        lines += ["", *_length_lines(**facts["by_length"])]
+    for number, one in enumerate(facts.get("worst", []), start=1):
+        texts = [f"  {name:10}  {one[name]}" for name in ("source", "reference", "hypothesis") if name in one]
+        lines += ["", f"worst {number}: line {one['line']}, chrF {one['chrf']:.2f}", *texts]
+    return lines
+
+
+def _contrast_lines(facts: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    lines = [f"{'':11}  {'here':>6}  {'there':>6}  {'better by':>9}   {'95 %':^18}   p"]
+    for metric, name in _NAMES.items():
+        one = other["difference"][metric]
+        low, high = one["interval"]
+        lines.append(
+            f"{name:11}  {facts[metric]:6.2f}  {other[metric]:6.2f}  {one['score']:+9.2f}   "
+            f"{low:+7.2f} to {high:+7.2f}   {one['p_value']:.3f}"
+        )
+    return lines
+
+
+def _length_lines(words_of: str, buckets: list[dict[str, Any]]) -> list[str]:
+    lines = [f"{'words':>9}  {'lines':>7}  {'BLEU':>6}  {'chrF':>6}  exact match    (words of the {words_of})"]
+    for bucket in buckets:
+        longest = bucket["longest"]
+        words = f"{bucket['shortest']}-{longest}" if longest else f"{bucket['shortest']} up"
+        scores = f"{bucket['bleu']:6.2f}  {bucket['chrf']:6.2f}  {bucket['exact_match']:9.2f} %"
+        lines.append(f"{words:>9}  {bucket['sentences']:7}  {scores}")
+    return lines

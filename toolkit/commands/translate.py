@@ -3,27 +3,19 @@
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tyro.conf import OmitArgPrefixes, Positional, Suppress
+from tyro.conf import OmitArgPrefixes, Positional
 
-from toolkit.api import BATCH_SIZE, Translator, load
-from toolkit.commands.console import arriving_lines, emit
-from toolkit.data.readers import read_lines, write_lines_atomically
+from toolkit.api import BATCH_SIZE, load
+from toolkit.commands.console import emit
+from toolkit.commands.parallel import in_order
+from toolkit.commands.windows import Window, file_windows, input_windows, line_count, text_windows, with_progress
+from toolkit.data.readers import write_lines_atomically
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError, DataError, ToolkitError
-
-# So many lines are sorted by length, translated and printed before the next.
-_LINES_AT_A_TIME = 1024
-
-
-@dataclass(frozen=True)
-class OneTranslation(GenerationConfig):
-    """How to search for the translation of a line. One beam and no sampling is greedy search."""
-
-    num_return_sequences: Suppress[int] = 1
 
 
 @dataclass
@@ -31,7 +23,7 @@ class Translate:
     """Translate the given text, a file, standard input, or what you type at a prompt.
 
     Every line gives exactly one line of output, in order; an empty line gives an empty one. Only translations go to
-    standard output.
+    standard output. Input and output may be larger than memory.
     """
 
     text: Positional[list[str]] = field(default_factory=list)
@@ -42,65 +34,91 @@ class Translate:
     """Text file in UTF-8 to translate line by line."""
     output: Path | None = None
     """File to write instead of standard output; it takes its name when all is translated."""
+    prefix: str = ""
+    """What every translation begins with."""
+    prefix_file: Path | None = None
+    """Text file with what the translation of each line begins with; an empty line leaves the model free."""
+    json: bool = False
+    """Write a JSON object for every line: its translations with ids, tokens, their log-probabilities and the score."""
+    alignments: bool = False
+    """With --json: which source words each word comes from, and the attention that says so."""
+    workers: int | None = None
+    """Processes. By default one, and for long input one a core. Changes the speed, not the result."""
     batch_size: int = BATCH_SIZE
     """Sentences that are translated at once. Changes the speed, not the result."""
-    generation: OmitArgPrefixes[OneTranslation] = field(default_factory=OneTranslation)
+    quiet: bool = False
+    """Show no progress."""
+    generation: OmitArgPrefixes[GenerationConfig] = field(default_factory=GenerationConfig)
 
     def run(self) -> None:
+        typed = not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty()
+        self._check(typed)
+        work = _Work(self)
+        if typed:
+            self._converse(work)
+            return
+        # A bar among results on one terminal would be in their way.
+        shown = not self.quiet and (self.output is not None or (sys.stdout is not None and not sys.stdout.isatty()))
+        results = with_progress(in_order(work, self._windows(), self.workers), lambda: line_count(self.file), shown)
+        with closing(results):
+            if self.output:
+                write_lines_atomically(self.output, (line for lines in results for line in lines))
+            else:
+                for lines in results:
+                    emit(lines)
+
+    def _check(self, typed: bool) -> None:
+        """Raises ConfigError for flags that contradict each other."""
         if self.text and self.file:
             raise ConfigError("text and --file are both given: choose one")
-        typed = not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty()
-        if typed and self.output:
-            raise ConfigError("--output is given without a text: give one, or --file, or a pipe")
-        translator = load(self.model)
-        if typed:
-            self._converse(translator)
-        elif self.output:
-            write_lines_atomically(self.output, (line for lines in self._translations(translator) for line in lines))
-        else:
-            for lines in self._translations(translator):
-                emit(lines)
+        if self.prefix and self.prefix_file:
+            raise ConfigError("--prefix and --prefix-file are both given: choose one")
+        if typed and (self.output or self.prefix_file):
+            flag = "--output" if self.output else "--prefix-file"
+            raise ConfigError(f"{flag} is given without a text: give one, or --file, or a pipe")
+        if self.alignments and not self.json:
+            raise ConfigError("--alignments are shown in JSON only: add --json")
+        if self.generation.num_return_sequences > 1 and not self.json:
+            raise ConfigError("several translations of a line are shown in JSON only: add --json")
 
-    def _translations(self, translator: Translator) -> Iterator[list[str]]:
-        """The translations of the whole input, as many lines at a time as are ready."""
-        name, pieces = self._input()
-        if self.generation.samples:  # samples depend on a line's number, so they must not on when it arrives
-            return iter([self._translate(translator, [line for lines in pieces for line in lines], name, 0)])
-        return self._in_turn(translator, name, pieces)
-
-    def _in_turn(self, translator: Translator, name: str, pieces: Iterator[list[str]]) -> Iterator[list[str]]:
-        done = 0
-        for lines in pieces:
-            for begin in range(0, len(lines), _LINES_AT_A_TIME):
-                yield self._translate(translator, lines[begin : begin + _LINES_AT_A_TIME], name, done + begin)
-            done += len(lines)
-
-    def _input(self) -> tuple[str, Iterator[list[str]]]:
-        """Where the lines come from, and the lines."""
+    def _windows(self) -> Iterator[Window | None]:
         if self.text:
-            return "the text", iter([[line for text in self.text for line in text.split("\n")]])
+            return text_windows(self.text, self.prefix_file, "prefix")
         if self.file:
-            return str(self.file), iter([read_lines(self.file)])
-        if sys.stdin is None:
-            raise DataError("standard input is closed: give a text or --file")
-        return "standard input", arriving_lines(sys.stdin.buffer, "standard input")
+            return file_windows(self.file, self.prefix_file, "prefix")
+        return input_windows(self.prefix_file, "prefix")
 
-    def _translate(self, translator: Translator, lines: list[str], name: str, done: int) -> list[str]:
-        def where(number: int) -> str:
-            return f"{name}, line {done + number}"
-
-        translations = translator.translate_all(lines, self.generation, self.batch_size, where)
-        # A model can write any character, a line feed too; a translation is one line all the same.
-        return [re.sub(r"[\r\n]+", " ", translation) for translation in translations]
-
-    def _converse(self, translator: Translator) -> None:
+    def _converse(self, work: "_Work") -> None:
         """Translate line by line what is typed, until the end of input or an empty line."""
         print("Type a sentence to translate; an empty line or Ctrl-D ends.", file=sys.stderr)
         while line := _typed().strip():
             try:
-                emit(self._translate(translator, [line], "the text", 0))
+                emit(work(Window([line], "the text")))
             except ToolkitError as error:
                 print(f"toolkit: {error}", file=sys.stderr)
+
+
+class _Work:
+    """Translates windows, in whichever process.  Pickled, it is the command, and loads the model again."""
+
+    def __init__(self, command: Translate):
+        self._command, self._translator = command, load(command.model)
+
+    def __reduce__(self) -> tuple:
+        return _Work, (self._command,)
+
+    def __call__(self, window: Window) -> list[str]:
+        """A line of output for every line."""
+        command = self._command
+        prefixes = window.partners or ([command.prefix] * len(window.lines) if command.prefix else None)
+        given = (window.lines, command.generation, command.batch_size, window.where, prefixes, window.spoken_before)
+        if command.json:
+            from toolkit.commands.records import json_line
+
+            found = self._translator.translations(*given, alignments=command.alignments)
+            return [json_line(line, translations) for line, translations in zip(window.lines, found, strict=True)]
+        # A model can write any character, a line feed too; a translation is one line all the same.
+        return [re.sub(r"[\r\n]+", " ", translation) for translation in self._translator.translate_all(*given)]
 
 
 def _typed() -> str:

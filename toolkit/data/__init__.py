@@ -1,11 +1,10 @@
 """From text files to batches of ids."""
 
-from toolkit.data.batches import Example, encode_pairs, epoch_batches, split_batch
+from toolkit.data.batches import Example, epoch_batches, split_batch
 from toolkit.data.readers import read_lines, read_pairs, write_lines_atomically
 
 __all__ = [
     "Example",
-    "encode_pairs",
     "epoch_batches",
     "read_lines",
     "read_pairs",

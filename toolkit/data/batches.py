@@ -1,13 +1,11 @@
 """Pairs as ids, grouped into batches of about equal work."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from toolkit.data.sentences import sentence_ids
 from toolkit.errors import ConfigError
-from toolkit.tokenization.base import Tokenizer
 
 
 class Example(NamedTuple):
@@ -17,26 +15,26 @@ class Example(NamedTuple):
     target: np.ndarray
 
 
-def encode_pairs(
-    pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, max_length: int, ignore_case: bool = False
-) -> tuple[list[Example], int]:
-    """Encode pairs of sentences -> (examples, number of pairs that were dropped for being too long).
-
-    max_length: the most tokens that either side may have, its end marker included. ignore_case: sources are read in
-    lower case (see `toolkit.data.sentences`).
-    """
-    pairs = list(pairs)
-    sources = sentence_ids(tokenizer, (source for source, _ in pairs), ignore_case)
-    targets = sentence_ids(tokenizer, (target for _, target in pairs))
-    examples = [
-        Example(np.array(source, dtype=np.int32), np.array(target, dtype=np.int32))
-        for source, target in zip(sources, targets, strict=True)
-        if max(len(source), len(target)) < max_length
-    ]
-    return examples, len(pairs) - len(examples)
+def lengths_of(examples: Sequence[Example], indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens of every source and of every target of the examples with these indices, each (B,)."""
+    if hasattr(examples, "source_lengths"):  # on the disk, where no example should be touched for this
+        return examples.source_lengths[indices].astype(np.int64), examples.target_lengths[indices].astype(np.int64)
+    chosen = [examples[index] for index in indices]
+    source = np.fromiter((len(example.source) for example in chosen), dtype=np.int64, count=len(chosen))
+    target = np.fromiter((len(example.target) for example in chosen), dtype=np.int64, count=len(chosen))
+    return source, target
 
 
-def epoch_batches(examples: Sequence[Example], tokens_per_batch: int, rng: np.random.Generator) -> list[np.ndarray]:
+def target_ids(examples: Sequence[Example]) -> Iterator[np.ndarray]:
+    """The ids of all targets, some at a time."""
+    if hasattr(examples, "target_ids"):
+        return examples.target_ids()
+    return (example.target for example in examples)
+
+
+def epoch_batches(
+    examples: Sequence[Example], tokens_per_batch: int, rng: np.random.Generator, repeats: np.ndarray | None = None
+) -> list[np.ndarray]:
     """Cut one epoch into batches -> arrays of indices into `examples`, each index exactly once.
 
     Examples of similar length go into the same batch, and a batch is as long as `tokens_per_batch` target tokens
@@ -44,20 +42,26 @@ def epoch_batches(examples: Sequence[Example], tokens_per_batch: int, rng: np.ra
     examples are sorted by (target length, source length), so that equal lengths lie side by side. Which of
     similar examples meet, and the order of the batches, are drawn from `rng` and differ from epoch to epoch.
 
+    repeats: (examples,) how often the epoch has each example instead of once: 2 is twice, 0.5 is for one of two
+        examples, drawn anew for every epoch, 2.5 is twice and for one of two once more. All ones change nothing.
+
     Raises ConfigError for a budget below one token.
     """
     if tokens_per_batch < 1:
         raise ConfigError(f"tokens_per_batch is {tokens_per_batch}: a batch holds at least one token")
-    if not examples:
+    chosen = np.arange(len(examples))
+    if repeats is not None and (repeats != 1).any():
+        chosen = np.repeat(chosen, _times(repeats, rng))
+    if len(chosen) == 0:
         return []
-    source, target = _lengths(examples)
+    source, target = lengths_of(examples, chosen)
     # Sorting by lengths blurred by a few percent lets neighbours change places and draws the order of equal ones.
-    order = np.lexsort((rng.random(len(examples)), _blur(source, rng), _blur(target, rng)))
+    order = np.lexsort((rng.random(len(chosen)), _blur(source, rng), _blur(target, rng)))
     starts = _cut(target[order] + 1, tokens_per_batch)
-    batch_of = np.zeros(len(examples), dtype=np.int64)
+    batch_of = np.zeros(len(chosen), dtype=np.int64)
     batch_of[starts[1:]] = 1
     order = order[np.lexsort((source[order], target[order], np.cumsum(batch_of)))]
-    batches = np.split(order, starts[1:])
+    batches = np.split(chosen[order], starts[1:])
     return [batches[index] for index in rng.permutation(len(batches))]
 
 
@@ -73,7 +77,7 @@ def split_batch(indices: np.ndarray, examples: Sequence[Example], parts: int) ->
     if parts < 1:
         raise ConfigError(f"a batch cannot be split into {parts} parts: choose at least one")
     indices = np.asarray(indices, dtype=np.intp)
-    source, target = _lengths([examples[index] for index in indices])
+    source, target = lengths_of(examples, indices)
     turn, place = np.divmod(np.arange(len(indices)), parts)
     receiver = np.empty(len(indices), dtype=np.intp)
     receiver[np.argsort(-(source + target), kind="stable")] = np.where(turn % 2 == 0, place, parts - 1 - place)
@@ -81,12 +85,17 @@ def split_batch(indices: np.ndarray, examples: Sequence[Example], parts: int) ->
     return [indices[order[receiver[order] == part]] for part in range(parts)]
 
 
-def _lengths(examples: Sequence[Example]) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens of every source and of every target, each (B,)."""
-    count = len(examples)
-    source = np.fromiter((len(example.source) for example in examples), dtype=np.int64, count=count)
-    target = np.fromiter((len(example.target) for example in examples), dtype=np.int64, count=count)
-    return source, target
+def _times(repeats: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """How often each example comes: what is left of a whole number is rounded up with that probability.
+
+    The roundings are drawn together (systematic sampling in random order), so that the epoch is never longer or
+    shorter than the sum of `repeats` by more than one.
+    """
+    whole = np.floor(repeats).astype(np.int64)
+    order = rng.permutation(len(repeats))
+    ticks = np.floor(np.cumsum((repeats - whole)[order], dtype=np.float64) + rng.random()).astype(np.int64)
+    whole[order] += np.diff(ticks, prepend=0)
+    return whole
 
 
 def _blur(lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -3,45 +3,143 @@
 import codecs
 import os
 import unicodedata
-from collections.abc import Iterable
-from pathlib import Path
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
 
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer
 
+# The most characters of a line. A file whose line ends were lost is one endless line, and is to be refused before it
+# fills the memory.
+LONGEST_LINE = 100_000
+
+_CHUNK = 1 << 20
+
 # UTF-32 first: its little-endian mark begins with the one of UTF-16.
 _FOREIGN_MARKS = {
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
+    codecs.BOM_UTF32_LE: "is UTF-32, not UTF-8: save the file as UTF-8",
+    codecs.BOM_UTF32_BE: "is UTF-32, not UTF-8: save the file as UTF-8",
+    codecs.BOM_UTF16_LE: "is UTF-16, not UTF-8: save the file as UTF-8",
+    codecs.BOM_UTF16_BE: "is UTF-16, not UTF-8: save the file as UTF-8",
+    b"\x1f\x8b": "is compressed (gzip), not a text file: unpack it first",
+    b"PK\x03\x04": "is a zip archive or an office document, not a text file: save it as plain text in UTF-8",
 }
 
 
-def read_lines(path: str | os.PathLike[str]) -> list[str]:
-    """The lines of a UTF-8 file in Unicode normal form C, without their ends.
+def iter_lines(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The lines of a UTF-8 file in Unicode normal form C, without their ends; read from the disk as they are asked for.
 
     Only LF and CR LF end a line. `str.splitlines` would also cut at U+2028, U+0085 and others, which occur in
     ordinary text, and every later line would be paired with the wrong translation. A byte order mark is dropped.
 
     Raises DataError, naming the file and where it applies the line, if the file is missing, is a directory, cannot be
-    read, is empty or is not UTF-8.
+    read, is empty or is not UTF-8, and for a line of more than LONGEST_LINE characters; each when it is reached.
     """
-    data = _read_bytes(path).removeprefix(codecs.BOM_UTF8)
-    if not data:
-        raise DataError(f"{path} is empty: it needs at least one line")
+    with opened(path) as file:
+        yield from lines_of(file, path)
+
+
+def read_lines(path: str | os.PathLike[str]) -> list[str]:
+    """All lines of `iter_lines`, with its rules and its errors."""
+    return list(iter_lines(path))
+
+
+def count_lines(path: str | os.PathLike[str]) -> int:
+    """How many lines `iter_lines` gives, without decoding them all.
+
+    Raises DataError if the file is missing, is a directory, cannot be read, is empty or shows in its first megabyte
+    that it is not UTF-8: of something that is no text, the number of lines would be a riddle.
+    """
+    count, last = 0, b""
+    with opened(path) as file:
+        for chunk in chunks_of(file, path):
+            if not last:
+                decoded(chunk if len(chunk) < _CHUNK // 2 else chunk[: chunk.rfind(b"\n") + 1], path)
+            count += chunk.count(b"\n")
+            last = chunk[-1:]
+    return count + (last != b"\n")  # a last line needs no end
+
+
+@contextmanager
+def opened(
+    path: str | os.PathLike[str], opener: Callable[[str | os.PathLike[str], str], BinaryIO] = open
+) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes. What the system refuses, now or while it is read, is a DataError."""
     try:
-        text = data.decode("utf-8")
+        with opener(path, "rb") as file:
+            yield file
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist: check the path") from error
+    except IsADirectoryError as error:
+        raise DataError(f"{path} is a directory: give the path of a text file") from error
+    except (OSError, EOFError, zlib.error) as error:  # the latter two from a damaged gzip file
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        raise DataError(f"{path} cannot be read: {reason}") from error
+
+
+def chunks_of(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The bytes of a file without a byte order mark, a megabyte at a time.
+
+    Raises DataError if there are none, or if their beginning shows that they are not UTF-8.
+    """
+    first = file.read(_CHUNK)
+    for mark, problem in _FOREIGN_MARKS.items():
+        if first.startswith(mark):
+            raise DataError(f"{path} {problem}")
+    first = first.removeprefix(codecs.BOM_UTF8)
+    if not first:
+        raise DataError(f"{path} is empty: it needs at least one line")
+    if first.count(0) * 4 > len(first):  # in UTF-16 without a mark, every second byte of Latin text is zero
+        raise DataError(f"{path} is full of NUL bytes, as UTF-16 is, or no text at all: save it as text in UTF-8")
+    yield first
+    while chunk := file.read(_CHUNK):
+        yield chunk
+
+
+def lines_of(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[str]:
+    """The lines of an open file, as `iter_lines` gives them; `path` is its name in errors."""
+    done, begun = 0, b""
+    for chunk in chunks_of(file, path):
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            lines = _split(begun + chunk[:end], path, done)
+            yield from lines
+            done += len(lines)
+            begun = b""
+        begun += chunk[end:]
+        if len(begun) > 4 * LONGEST_LINE + 1:  # a character has at most four bytes, and a CR may follow
+            raise _too_long(path, done + 1)
+    if begun:
+        yield from _split(begun, path, done)
+
+
+def decoded(data: bytes, path: str | os.PathLike[str], lines_before: int = 0) -> str:
+    """Bytes as UTF-8 text. Raises DataError naming the line, if `lines_before` lines of the file precede `data`."""
+    try:
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = lines_before + data.count(b"\n", 0, error.start) + 1
         raise DataError(
             f"{path}, line {line} is not UTF-8 (byte 0x{data[error.start]:02X}): save the file as UTF-8"
         ) from error
-    # Normal form C never joins characters across a line end, so the whole text can be normalised at once.
-    lines = unicodedata.normalize("NFC", text).split("\n")
+
+
+def _split(block: bytes, path: str | os.PathLike[str], done: int) -> list[str]:
+    """The lines in a block of whole lines, of which the last may lack its end; `done` lines of the file precede it."""
+    # Normal form C never joins characters across a line end, so many lines can be normalised at once.
+    lines = unicodedata.normalize("NFC", decoded(block, path, done)).split("\n")
     if not lines[-1]:
         lines.pop()  # what follows the last line end is not a line
-    return [line.removesuffix("\r") for line in lines]
+    lines = [line.removesuffix("\r") for line in lines]
+    if max(map(len, lines)) > LONGEST_LINE:
+        raise _too_long(path, done + next(n for n, line in enumerate(lines, start=1) if len(line) > LONGEST_LINE))
+    return lines
+
+
+def _too_long(path: str | os.PathLike[str], line: int) -> DataError:
+    return DataError(f"{path}, line {line} has more than {LONGEST_LINE:,} characters: is it one sentence a line?")
 
 
 def read_pairs(source_path: str | os.PathLike[str], target_path: str | os.PathLike[str]) -> list[tuple[str, str]]:
@@ -77,23 +175,6 @@ def write_lines_atomically(path: str | os.PathLike[str], lines: Iterable[str]) -
             if "\n" in line:
                 raise ValueError(f"line {number} for {path} contains a line feed: {line!r:.60}")
             file.write(line.encode("utf-8") + b"\n")
-
-
-def _read_bytes(path: str | os.PathLike[str]) -> bytes:
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist: check the path") from error
-    except IsADirectoryError as error:
-        raise DataError(f"{path} is a directory: give the path of a text file") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    for mark, name in _FOREIGN_MARKS.items():
-        if data.startswith(mark):
-            raise DataError(f"{path} is {name}, not UTF-8: save the file as UTF-8")
-    if data.count(0) * 4 > len(data):  # in UTF-16 without a mark, every second byte of Latin text is zero
-        raise DataError(f"{path} is not a UTF-8 text, it may be UTF-16: save the file as UTF-8")
-    return data
 
 
 def _count(lines: int) -> str:

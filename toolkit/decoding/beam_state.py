@@ -1,9 +1,10 @@
-"""Pieces of beam search: the finished hypotheses, when a sentence is settled, which beam takes which place."""
+"""Pieces of beam search: the finished hypotheses, when a search is over, which beam takes which place."""
 
 import bisect
 
 import numpy as np
 
+from toolkit.decoding.config import GenerationConfig
 from toolkit.decoding.hypothesis import Hypothesis, length_penalty
 from toolkit.functional.arrays import Array
 
@@ -24,18 +25,30 @@ class Finished:
             self.thresholds[sentence] = best[-1].score
 
 
-def settled(live: Array, thresholds: Array, shortest: int, limits: Array, power: float) -> Array:
-    """Whether no unfinished hypothesis can still displace a finished one.
+def settled(live: Array, thresholds: Array, lengths: Array | int, power: float) -> Array:
+    """Whether the best unfinished hypothesis, scored as if it had one of these `lengths`, would displace none.
+
+        settled = best live log-probability / length ** power ≤ worst finished score that counts
+
+    Shapes: live, thresholds, lengths (B,) -> (B,) of bool.
+    """
+    return live / length_penalty(np.asarray(lengths, float), power) <= thresholds
+
+
+def search_is_over(config: GenerationConfig, live: Array, thresholds: Array, written: int, limits: Array) -> Array:
+    """Which sentences are done by the rule `early_stopping`, when unfinished hypotheses have `written` tokens.
 
     Log-probabilities only fall, so the best that can become of a hypothesis is its present log-probability at the
-    most favourable length: the limit where the penalty grows with length, otherwise the `shortest` still possible.
-
-        settled = best live log-probability / penalty(most favourable length) ≤ worst finished score that is wanted
-
-    Shapes: live, thresholds, limits (B,) -> (B,) of bool.
+    most favourable length: the limit where the penalty grows with length, otherwise the shortest still possible.
+    "settled" looks at that one, Hugging Face's rules at the lengths that they look at.
+    Shapes: live (B,) best unfinished log-probabilities, thresholds and limits (B,) -> (B,) of bool.
     """
-    lengths = limits if power > 0 else np.full(len(limits), shortest)
-    return live / length_penalty(lengths.astype(float), power) <= thresholds
+    rule, power = config.early_stopping, config.length_penalty
+    if rule is True:
+        return (thresholds > -np.inf) | (live == -np.inf)
+    if power > 0 and rule is not False:
+        return settled(live, thresholds, limits, power)
+    return settled(live, thresholds, written + 1 if rule == "settled" else written, power)
 
 
 def keep_in_place(parents: Array) -> Array:

@@ -2,16 +2,35 @@
 
 import math
 from dataclasses import dataclass, fields
+from typing import Literal, get_args, get_origin
 
 from toolkit.errors import ConfigError
+
+_LEAST = {"num_beams": 1, "num_return_sequences": 1, "min_new_tokens": 0, "top_k": 0, "seed": 0}
 
 
 @dataclass(frozen=True)
 class GenerationConfig:
-    """One beam and no sampling is greedy search, and so is sampling at temperature 0."""
+    """One beam and no sampling is greedy search, and so is sampling at temperature 0.
+
+    early_stopping says when beam search is done with a sentence. "settled": as soon as no unfinished hypothesis can
+    displace one that will be returned, because log-probabilities only fall. The other three are Hugging Face's rules,
+    which wait for num_beams finished hypotheses: True stops there; False goes on while the best unfinished one, its
+    log-probability divided by the penalty of its present length, is better than the worst of them; "never" takes the
+    penalty of the length limit instead, where length_penalty is above 0.
+
+    forced_end says what happens to an output that reaches the length limit. "scored": its last token is an end mark,
+    which counts with the probability that the model gives it. "free": the end mark has log-probability 0, as with
+    Hugging Face's forced_eos_token_id. "none": it is cut off without an end mark, as there without that setting.
+    """
 
     max_new_tokens: int | None = None  # end mark included; None: twice the source plus 20, within the model's length
+    min_new_tokens: int = 0  # tokens that every output has before its end mark
     num_beams: int = 1  # hypotheses kept alive for every sentence
+    # Beams: a search ends when no unfinished hypothesis can win (settled), or by Hugging Face's True, False and never.
+    early_stopping: Literal[True, False, "never", "settled"] = "settled"
+    # At the length limit: an end mark with the model's probability (scored) or with probability 1 (free), or none.
+    forced_end: Literal["scored", "free", "none"] = "scored"
     length_penalty: float = 1.0  # score = log-probability / length ** this; above 0 favours longer outputs
     num_return_sequences: int = 1  # outputs for every sentence, best first
     do_sample: bool = False  # draw tokens instead of searching for the most probable sequence
@@ -23,11 +42,16 @@ class GenerationConfig:
     def __post_init__(self) -> None:
         """Raises ConfigError where a setting is out of range or contradicts another."""
         self._check_types()
-        for name, least in (("num_beams", 1), ("num_return_sequences", 1), ("top_k", 0), ("seed", 0)):
+        for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least {least}")
         if self.max_new_tokens is not None and self.max_new_tokens < 1:
             raise ConfigError(f"max_new_tokens is {self.max_new_tokens}: it must be at least 1, for the end mark")
+        if self.max_new_tokens is not None and self.max_new_tokens < self.shortest:
+            raise ConfigError(
+                f"min_new_tokens is {self.min_new_tokens}, but max_new_tokens {self.max_new_tokens} leaves no room for "
+                "so many: raise the one or lower the other"
+            )
         if self.temperature < 0:
             raise ConfigError(f"temperature is {self.temperature}: it must be at least 0")
         if not 0 <= self.top_p <= 1:
@@ -45,6 +69,11 @@ class GenerationConfig:
         """Whether chance has a part: at temperature 0 it has none."""
         return self.do_sample and self.temperature > 0
 
+    @property
+    def shortest(self) -> int:
+        """The fewest new tokens that an output can have, a forced end mark included."""
+        return self.min_new_tokens + (self.forced_end != "none")
+
     def _check_types(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
@@ -55,7 +84,15 @@ class GenerationConfig:
                 raise ConfigError(f"{field.name} is {value!r}: it must be a whole number")
             if field.type is bool and not isinstance(value, bool):
                 raise ConfigError(f"{field.name} is {value!r}: it must be True or False")
+            if get_origin(field.type) is Literal and not _is_choice(value, get_args(field.type)):
+                choices = ", ".join(map(str, get_args(field.type)))
+                raise ConfigError(f"{field.name} is {value!r}: it must be one of {choices}")
 
 
 def _is_finite(value: object) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _is_choice(value: object, choices: tuple) -> bool:
+    """Whether it is one of them; 1, which equals True, is not."""
+    return any(type(value) is type(choice) and value == choice for choice in choices)

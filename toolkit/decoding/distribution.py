@@ -57,8 +57,8 @@ def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array,
     The logits of a row are written as lines of S columns. A column's maximum is one of the sums, so the `count` best
     columns contain the `count` best sums, and only those columns are looked at one by one.
 
-    Shapes: logits (B·W, V), scores (B, W) -> sums, beams and tokens (B, count), filled up with -inf where B·W·V is
-    less.
+    Shapes: logits (B·W, V), scores (B, W) -> sums, beams and tokens (B, count), filled up with -inf and any tokens
+    where W·V is less.
     """
     batch, width = scores.shape
     size, span = logits.shape[1], min(_COLUMNS, logits.shape[1])
@@ -67,8 +67,10 @@ def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array,
     beams, columns = np.divmod(columns, span)
     tokens = columns[:, :, None] + span * np.arange(-(-size // span))  # (B, columns, lines)
     rows = np.arange(batch)[:, None] * width + beams
-    sums = logits[rows[:, :, None], np.minimum(tokens, size - 1)] + scores.reshape(-1)[rows][:, :, None]
-    sums[tokens >= size] = -np.inf
+    beyond = tokens >= size
+    np.minimum(tokens, size - 1, out=tokens)
+    sums = logits[rows[:, :, None], tokens] + scores.reshape(-1)[rows][:, :, None]
+    sums[beyond] = -np.inf
     depth, sums, tokens = tokens.shape[2], sums.reshape(batch, -1), tokens.reshape(batch, -1)
     best = _largest(sums, count)
     best = np.take_along_axis(best, np.argsort(-np.take_along_axis(sums, best, 1), axis=1, kind="stable"), 1)

@@ -6,6 +6,7 @@ import numpy as np
 
 from toolkit.decoding.beam import beam_search
 from toolkit.decoding.config import GenerationConfig
+from toolkit.decoding.constraints import Constraints
 from toolkit.decoding.greedy import follow
 from toolkit.decoding.hypothesis import Hypothesis
 from toolkit.decoding.sampling import Sampler
@@ -13,77 +14,113 @@ from toolkit.decoding.session import Session
 from toolkit.errors import ConfigError, DataError
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.memory import Pool
+from toolkit.tokenization.special import EOS
 
 Sources = Sequence[Sequence[int]]
 
 
 def generate(
-    model: Seq2Seq, sources: Sources, config: GenerationConfig | None = None, batch_size: int = 64
+    model: Seq2Seq,
+    sources: Sources,
+    config: GenerationConfig | None = None,
+    batch_size: int = 64,
+    prefixes: Sequence[Sequence[int]] | None = None,
+    first: int = 0,
 ) -> list[list[Hypothesis]]:
     """Decode every source sentence; returns `num_return_sequences` hypotheses for each, best first, in input order.
 
     sources: ids without special marks; an empty one is decoded like any other. `batch_size` sentences of similar
     length are decoded together, which changes nothing but the time it takes. Several samples of one sentence are
     independent and may repeat; beams are distinct, and fewer than asked where fewer sequences exist.
+    prefixes: ids that the outputs begin with, one list for each sentence. They are part of the hypothesis and count
+    in its score; max_new_tokens and min_new_tokens count what comes after them.
+    first: the number of the first sentence. Sentence i is sampled by a generator that is seeded with first + i, so
+    that parts of a long input give the samples of the whole.
 
-    Raises ConfigError where max_new_tokens exceeds what the model can write, DataError for sources it cannot read.
+    Raises ConfigError where max_new_tokens exceeds what the model can write, DataError for sources and prefixes that
+    it cannot read.
     """
     config = config or GenerationConfig()
     if batch_size < 1:
         raise ConfigError(f"batch_size is {batch_size}: it must be at least 1")
-    _check_sources(model, sources)
-    limits = _limits(model, sources, config)
+    _check_room(model, config)
+    check_ids(model, sources, "sentence {}")
+    prefixes = [()] * len(sources) if prefixes is None else prefixes
+    _check_prefixes(model, len(sources), prefixes, config)
+    limits = _limits(model, sources, prefixes, config)
     pool = Pool()
     results: list[list[Hypothesis]] = [[] for _ in sources]
     order = sorted(range(len(sources)), key=lambda index: -len(sources[index]))
     for begin in range(0, len(order), batch_size):
         chosen = order[begin : begin + batch_size]
-        for index, hypotheses in zip(chosen, _decode(model, sources, chosen, limits, config, pool), strict=True):
+        session = Session(model, [sources[index] for index in _repeated(chosen, config)], pool)
+        found = _decode(session, chosen, prefixes, limits, config, first)
+        for index, hypotheses in zip(chosen, found, strict=True):
             results[index] = hypotheses
     return results
 
 
 def _decode(
-    model: Seq2Seq, sources: Sources, chosen: list[int], limits: np.ndarray, config: GenerationConfig, pool: Pool
+    session: Session, chosen: list[int], prefixes: Sources, limits: np.ndarray, config: GenerationConfig, first: int
 ) -> list[list[Hypothesis]]:
     """Decode one batch: the sentences with these numbers."""
-    if config.samples:
-        return _sample(model, sources, chosen, limits, config, pool)
-    session = Session(model, [sources[index] for index in chosen], pool)
-    if config.num_beams > 1:
-        return beam_search(session, limits[chosen], config)
-    return [[hypothesis] for hypothesis in follow(session, limits[chosen], config.length_penalty)]
-
-
-def _sample(
-    model: Seq2Seq, sources: Sources, chosen: list[int], limits: np.ndarray, config: GenerationConfig, pool: Pool
-) -> list[list[Hypothesis]]:
-    """Every sample is a sequence with its own generator, seeded by the seed, the sentence and the sample's number."""
+    repeated = _repeated(chosen, config)
+    begun = [prefixes[index] for index in repeated]
+    constraints = Constraints(limits[repeated], begun, config.min_new_tokens, config.forced_end)
+    if not config.samples:
+        if config.num_beams > 1:
+            return beam_search(session, constraints, config)
+        return [[hypothesis] for hypothesis in follow(session, constraints, config.length_penalty)]
+    # Every sample is a sequence with its own generator, seeded by the seed, the sentence and the sample's number.
     count = config.num_return_sequences
-    keys = [(config.seed, index, number) for index in chosen for number in range(count)]
-    repeated = np.repeat(chosen, count)
-    session = Session(model, [sources[index] for index in repeated], pool)
-    sampler = Sampler(config, keys, limits[repeated])
-    samples = follow(session, limits[repeated], config.length_penalty, sampler)
+    keys = [(config.seed, first + index, number) for index in chosen for number in range(count)]
+    sampler = Sampler(config, keys, constraints.limits)
+    samples = follow(session, constraints, config.length_penalty, sampler)
     groups = (samples[begin : begin + count] for begin in range(0, len(samples), count))
     return [sorted(group, key=lambda hypothesis: -hypothesis.score) for group in groups]
 
 
-def _limits(model: Seq2Seq, sources: Sources, config: GenerationConfig) -> np.ndarray:
-    """(B,) tokens that each output may have, end mark included."""
+def _repeated(chosen: list[int], config: GenerationConfig) -> list[int]:
+    """The sentence of each sequence that decoding begins with: as many as samples are wanted, otherwise one."""
+    return [index for index in chosen for _ in range(config.num_return_sequences if config.samples else 1)]
+
+
+def _limits(model: Seq2Seq, sources: Sources, prefixes: Sources, config: GenerationConfig) -> np.ndarray:
+    """(B,) tokens that each output may have, prefix and end mark included."""
+    most, given = model.config.max_length, config.max_new_tokens
+    new = [max(2 * len(source) + 20, config.shortest) if given is None else given for source in sources]
+    return np.array([min(len(prefix) + each, most) for prefix, each in zip(prefixes, new, strict=True)], np.int64)
+
+
+def _check_room(model: Seq2Seq, config: GenerationConfig) -> None:
+    """Raises ConfigError for more tokens than the model can write."""
     most = model.config.max_length
-    if config.max_new_tokens is None:
-        return np.array([min(2 * len(source) + 20, most) for source in sources], np.int64)
-    if config.max_new_tokens > most:
+    if config.max_new_tokens is not None and config.max_new_tokens > most:
         raise ConfigError(f"max_new_tokens is {config.max_new_tokens}: this model writes at most {most} tokens")
-    return np.full(len(sources), config.max_new_tokens, np.int64)
+    if config.shortest > most:
+        raise ConfigError(f"min_new_tokens is {config.min_new_tokens}: this model writes at most {most} tokens")
 
 
-def _check_sources(model: Seq2Seq, sources: Sources) -> None:
+def _check_prefixes(model: Seq2Seq, count: int, prefixes: Sources, config: GenerationConfig) -> None:
+    """Raises DataError for a prefix that is not text or that leaves no room for what must follow."""
+    if len(prefixes) != count:
+        raise DataError(f"there are {len(prefixes)} prefixes for {count} sentences: give one for each")
+    check_ids(model, prefixes, "the prefix of sentence {}", model.config.max_length - max(config.shortest, 1))
+    for number, prefix in enumerate(prefixes, 1):
+        if EOS in prefix:
+            raise DataError(f"the prefix of sentence {number} has an end mark in it: give ids of text alone")
+
+
+def check_ids(model: Seq2Seq, texts: Sources, name: str, limit: int | None = None) -> None:
+    """Raises DataError for ids outside the vocabulary, and for more of them than `limit` or learned positions allow.
+
+    name: what to call the text of a number, from 1.
+    """
     size = model.config.vocab_size
-    longest = model.config.max_length - 1 if model.config.positions == "learned" else None
-    for number, source in enumerate(sources, 1):
-        if longest is not None and len(source) > longest:
-            raise DataError(f"sentence {number} has {len(source)} tokens, the model reads {longest}: shorten it")
-        if len(source) and not (min(source) >= 0 and max(source) < size):
-            raise DataError(f"sentence {number} has ids outside the model's vocabulary of {size}: wrong tokenizer?")
+    if limit is None and model.config.positions == "learned":
+        limit = model.config.max_length - 1
+    for number, ids in enumerate(texts, 1):
+        if limit is not None and len(ids) > limit:
+            raise DataError(f"{name.format(number)} has {len(ids)} tokens, the model takes {limit}: shorten it")
+        if len(ids) and not (min(ids) >= 0 and max(ids) < size):
+            raise DataError(f"{name.format(number)} has ids outside the model's vocabulary of {size}: wrong tokenizer?")

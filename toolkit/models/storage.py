@@ -7,8 +7,6 @@ what a name points to is always whole; nothing is ever unpickled.
 import dataclasses
 import json
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from safetensors.numpy import load_file, save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import atomic_writer
+from toolkit.files import replaced_directory as replaced_directory  # models are written with it
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.nn.module import Model
 
@@ -107,48 +106,6 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_json(path: Path, value: dict[str, Any]) -> None:
     with atomic_writer(path) as file:
         file.write((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
-
-
-class replaced_directory:  # noqa: N801  (a context manager, used like a function)
-    """`with replaced_directory(path) as new:` fills a new directory and puts it in the place of `path` when done.
-
-    The files are flushed to the disk before the rename; an error leaves the old directory as it was.
-    """
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def __enter__(self) -> Path:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.new = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.", dir=self.path.parent))
-        return self.new
-
-    def __exit__(self, kind: type | None, *_: object) -> None:
-        if kind is not None:
-            shutil.rmtree(self.new, ignore_errors=True)
-            return
-        self.new.chmod(0o755)
-        for file in (*self.new.rglob("*"), self.new):
-            flush_to_disk(file)
-        if self.path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.old.", dir=self.path.parent))
-            self.path.rename(old / self.path.name)
-            self.new.rename(self.path)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            self.new.rename(self.path)
-        flush_to_disk(self.path.parent)
-
-
-def flush_to_disk(path: Path) -> None:
-    """fsync a file or a directory, where the system can."""
-    if path.is_dir() and os.name == "nt":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _config_from(config_class: type, values: Any, where: Path) -> Any:

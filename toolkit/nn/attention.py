@@ -10,7 +10,7 @@ from toolkit.functional.arrays import Array, Saved
 from toolkit.functional.attention import attention, attention_backward
 from toolkit.nn.layers import Linear
 from toolkit.nn.module import Module, xavier_uniform
-from toolkit.nn.rows import Rows, Span, causal_mask, causal_mask_with_past
+from toolkit.nn.rows import CrossSpan, Rows, Span, causal_mask, causal_mask_with_past
 from toolkit.nn.tape import Tape
 
 
@@ -28,10 +28,22 @@ class _Attention(Module):
     def _split(self, x: Array, count: int, length: int) -> Array:
         return x.reshape(count, length, self.heads, x.shape[-1] // self.heads)
 
-    def _attend(self, query: Array, key: Array, value: Array, visible: Array | None, out: Array, tape: Tape) -> Saved:
+    def _attend(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        visible: Array | None,
+        out: Array,
+        where: Span | CrossSpan,
+        tape: Tape,
+    ) -> Saved:
+        """The attention of one stack, shown to the tape's recorder as "probabilities", (B, H, S, T), before dropout."""
         shape = (len(query), self.heads, key.shape[1], query.shape[1])
         mask, scale = tape.keep_mask(shape, self.dropout)
-        return attention(query, key, value, visible, mask, scale, out, tape.empty)[1]
+        saved = attention(query, key, value, visible, mask, scale, out, tape.empty)[1]
+        tape.record(self, "probabilities", saved[3], where)
+        return saved
 
 
 class SelfAttention(_Attention):
@@ -60,7 +72,7 @@ class SelfAttention(_Attention):
         for span in rows.spans:
             visible = causal_mask(span.length) if self.causal and span.length > 1 else None
             stacks = (self._stack(part, span) for part in (query, key, value))
-            saved.append(self._attend(*stacks, visible, self._stack(context, span), tape))
+            saved.append(self._attend(*stacks, visible, self._stack(context, span), span, tape))
         return saved
 
     def _over_cache(self, projected: Array, context: Array, rows: Rows, tape: Tape) -> None:
@@ -73,7 +85,7 @@ class SelfAttention(_Attention):
             if span.length > 1 or past.min() != past.max():
                 visible = causal_mask_with_past(past, span.length, seen)
             key, value = (self._split(x[span.sequences, :seen], span.count, seen) for x in (keys, values))
-            self._attend(self._stack(query, span), key, value, visible, self._stack(context, span), tape)
+            self._attend(self._stack(query, span), key, value, visible, self._stack(context, span), span, tape)
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         dcontext = self.output.backward(dy, tape)
@@ -110,13 +122,14 @@ class CrossAttention(_Attention):
     def _over_memory(self, query: Array, memory: Array, context: Array, rows: Rows, tape: Tape) -> list[Saved]:
         key_value = self.key_value.forward(memory, tape)
         saved = []
-        for span, keys, real in rows.cross_spans:
+        for where in rows.cross_spans:
+            span, keys, real = where
             gathered = tape.empty((keys.size, key_value.shape[1]), key_value.dtype)
             np.take(key_value, keys.reshape(-1), axis=0, out=gathered, mode="clip")
             key, value = (self._split(part, *keys.shape) for part in np.split(gathered, 2, axis=1))
             visible = None if real is None else real[:, None, :, None]
             out = self._stack(context, span)
-            saved.append(self._attend(self._stack(query, span), key, value, visible, out, tape))
+            saved.append(self._attend(self._stack(query, span), key, value, visible, out, where, tape))
         return saved
 
     def _over_cache(self, query: Array, memory: Array, context: Array, rows: Rows, tape: Tape) -> None:
@@ -127,7 +140,7 @@ class CrossAttention(_Attention):
         for span in rows.memory_spans:
             key, value = (self._split(x[span.sequences], span.count, x.shape[1]) for x in (keys, values))
             visible = None if real is None else real[span.sequences, None, :, None]
-            self._attend(self._stack(query, span), key, value, visible, self._stack(context, span), tape)
+            self._attend(self._stack(query, span), key, value, visible, self._stack(context, span), span, tape)
 
     def backward(self, dy: Array, tape: Tape) -> tuple[Array, Array]:
         dcontext = self.output.backward(dy, tape)

@@ -14,13 +14,15 @@ from toolkit.functional.arrays import Array, Saved
 from toolkit.functional.dropout import keep_mask
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Parameter
+from toolkit.nn.recorder import Recorder
 
 
 class Tape:
     """One pass through a model.
 
     With `gradients` (one array for every parameter, added to) the pass can be differentiated; without, nothing is
-    kept. With `dropout` (a seeded bit generator) dropout is active; without, it does nothing.
+    kept. With `dropout` (a seeded bit generator) dropout is active; without, it does nothing. A `recorder` keeps copies
+    of what modules show it on the way.
     """
 
     def __init__(
@@ -28,10 +30,12 @@ class Tape:
         gradients: Mapping[Parameter, Array] | None = None,
         dropout: np.random.SFC64 | None = None,
         memory: Pool | None = None,
+        recorder: Recorder | None = None,
     ):
         self.gradients = gradients
         self.empty = (memory or Pool()).empty
         self._dropout = dropout
+        self._recorder = recorder
         self._saved: list[tuple[Any, Saved]] = []
 
     @property
@@ -52,6 +56,11 @@ class Tape:
         if pusher is not owner:
             raise RuntimeError(f"{type(owner).__name__} pops what {type(pusher).__name__} pushed")
         return saved
+
+    def record(self, owner: Any, name: str, value: Array, where: Any = None) -> None:
+        """Show a value to the recorder, if there is one. `where` says what part of the batch it belongs to."""
+        if self._recorder is not None:
+            self._recorder.record(owner, name, value, where)
 
     @property
     def finished(self) -> bool:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+import numpy as np
+
 
 class Tokenizer(Protocol):
     """Text to ids and back: decode(encode(text)) is text in Unicode normal form C, for every text."""
@@ -17,8 +19,14 @@ class Tokenizer(Protocol):
         """The ids of `text`, without begin or end marker. No text yields a control id, whatever it looks like."""
         ...
 
-    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
-        """[encode(text) for text in texts], faster."""
+    def encode_batch(
+        self, texts: Iterable[str], alpha: float = 0.0, seed: int | Sequence[int] | None = None
+    ) -> list[list[int]]:
+        """[encode(text) for text in texts], faster; with `alpha` above 0, random segmentations of the same texts."""
+        ...
+
+    def possible_ids(self, texts: Iterable[str]) -> np.ndarray:
+        """Sorted ids, (P,), that random segmentations of the texts may have beside those of `encode`."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -8,10 +8,12 @@ as they stand and joined by those three ids. Nothing is escaped, so there is not
 """
 
 import io
+import math
 import os
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
@@ -21,15 +23,17 @@ import numpy as np
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.files import atomic_writer
 from toolkit.tokenization.corpus import MAX_LINE_BYTES, reservoir, training_lines, with_open_word_ends
+from toolkit.tokenization.pieces import SPACE_MARK, occurring
+from toolkit.tokenization.sampling import BPESampler, UnigramSampler, sample_ids, uniforms
 from toolkit.tokenization.special import BOS, CONTROL_IDS, EOS, PAD, SPECIAL_TOKENS, UNK
 
 ModelType = Literal["unigram", "bpe"]
 
 FILE_NAME = "tokenizer.model"
 FIRST_BYTE = len(SPECIAL_TOKENS)
-SPACE_MARK = "\u2581"
+FIRST_PIECE = FIRST_BYTE + 256
 SPACE_MARK_IDS = [FIRST_BYTE + byte for byte in SPACE_MARK.encode()]
-SMALLEST_VOCABULARY = FIRST_BYTE + 256 + 1  # special tokens, bytes, the space
+SMALLEST_VOCABULARY = FIRST_PIECE + 1  # special tokens, bytes, the space
 LARGEST_VOCABULARY = 1_000_000
 REPLACEMENT = "\ufffd"
 
@@ -61,12 +65,16 @@ class SentencePieceTokenizer:
             )
         self._vocab_size = self._processor.vocab_size()
 
+    def __reduce__(self) -> tuple[type, tuple[bytes]]:
+        """Pickled as its model, for the processes of training: they sample segmentations of their own."""
+        return type(self), (self._model,)
+
     def _has_our_layout(self) -> bool:
-        processor, bytes_end = self._processor, FIRST_BYTE + 256
+        processor = self._processor
         return (
             all(processor.id_to_piece(index) == piece for index, piece in enumerate(SPECIAL_TOKENS))
             and all(processor.is_control(index) for index in CONTROL_IDS)
-            and all(processor.is_byte(index) for index in range(FIRST_BYTE, bytes_end))
+            and all(processor.is_byte(index) for index in range(FIRST_BYTE, FIRST_PIECE))
         )
 
     @classmethod
@@ -143,17 +151,57 @@ class SentencePieceTokenizer:
         """The ids of `text` in normal form C, without begin or end marker. Raises DataError for a lone surrogate."""
         return self.encode_batch([text])[0]
 
-    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
-        """The ids of every text, as from `encode`, in one call of the library."""
+    def encode_batch(
+        self, texts: Iterable[str], alpha: float = 0.0, seed: int | Sequence[int] | None = None
+    ) -> list[list[int]]:
+        """The ids of every text, as from `encode`, in one call of the library; with `alpha`, of sampled segmentations.
+
+        alpha: above 0, each text is cut at random, and its ids decode to the same text (subword regularisation). For
+            unigram it sharpens the distribution over all segmentations, P(x)^alpha (Kudo 2018, section 3.2): the
+            nearer to 0, the more even; for BPE it is the probability that a merge is left out (Provilkov et al. 2020).
+        seed: the same texts, alpha and seed give the same ids, in any process. Without one, every call draws anew.
+
+        Raises ConfigError for an alpha that is negative or no number, and for BPE above 1.
+        """
         parts = [unicodedata.normalize("NFC", text).split(SPACE_MARK) for text in texts]
         flat = [part for text_parts in parts for part in text_parts]
         try:
-            # One thread: 3 million tokens a second are enough, and threads do not survive the fork of a worker.
-            encoded = iter(self._processor.encode(flat, num_threads=1))
-        except (RuntimeError, TypeError) as error:
+            encoded = iter(self._sample(flat, alpha, seed) if alpha != 0 else self._encode(flat))
+        except (RuntimeError, TypeError, UnicodeEncodeError) as error:
             _refuse_surrogates(flat, error)
             raise
         return [_join(list(islice(encoded, len(text_parts)))) for text_parts in parts]
+
+    def _encode(self, texts: list[str]) -> list[list[int]]:
+        # One thread: 3 million tokens a second are enough, and threads do not survive the fork of a worker.
+        return self._processor.encode(texts, num_threads=1)
+
+    def _sample(self, texts: list[str], alpha: float, seed: int | Sequence[int] | None) -> list[list[int]]:
+        if not 0 < alpha < math.inf:
+            raise ConfigError(f"alpha is {alpha}: sampled segmentations need a number above 0, and 0 samples none")
+        if alpha > 1 and isinstance(self._sampler, BPESampler):
+            raise ConfigError(f"alpha is {alpha}: for BPE it is the probability that a merge is left out, at most 1")
+        draws = uniforms(np.random.default_rng(seed))
+        return [sample_ids(text, alpha, self._sampler, self._ids, FIRST_BYTE, draws) for text in texts]
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        """The id of every piece that is neither special nor a byte."""
+        return {self.piece(index): index for index in range(FIRST_PIECE, self._vocab_size)}
+
+    @cached_property
+    def _sampler(self) -> UnigramSampler | BPESampler:
+        scores = {piece: self._processor.get_score(index) for piece, index in self._ids.items()}
+        # BPE numbers its merges 0, -1, -2, ... as scores; unigram has log-probabilities, and none of them is 0.
+        is_bpe = self._processor.get_score(FIRST_PIECE) == 0
+        return BPESampler(scores) if is_bpe else UnigramSampler(scores)
+
+    def possible_ids(self, texts: Iterable[str]) -> np.ndarray:
+        """Sorted ids of all pieces that occur in the texts, (P,): what `encode_batch` with any alpha can give.
+
+        Characters without a piece are left out: they are spelled in the same bytes in every segmentation.
+        """
+        return np.array(sorted(self._ids[piece] for piece in occurring(self._ids, texts)), dtype=np.int64)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`. Control ids are skipped; <unk> and bytes that are not UTF-8 become U+FFFD.

@@ -31,21 +31,24 @@ class TrainingConfig:
     eps: float = 1e-9
     clip: float = 1.0  # largest norm of an update's gradient; 0 does not clip
     label_smoothing: float = 0.1
+    subword_alpha: float = 0.0  # subword regularisation: 0.1-0.3 for unigram, dropout probability for BPE; 0 off
+    ema: float = 0.0  # decay of an average of the weights, 0.999 or so, that is validated and stored; 0 off
     validate_every: int = 200  # updates
     patience: int = 0  # validations without a better score before training stops; 0 never stops early
     best_by: Literal["loss", "bleu", "chrf"] = "chrf"  # the validation score that chooses the best checkpoint
+    keep: int = 1  # last checkpoints that are kept, beside the best
     seed: int = 1  # of initial values, data order and dropout
     workers: int = field(default_factory=lambda: min(available_cores(), 4))  # processes; the results depend on it
 
     def __post_init__(self) -> None:
         """Raises ConfigError where a setting is out of range."""
-        for name in ("updates", "tokens_per_batch", "accumulation", "validate_every", "workers"):
+        for name in ("updates", "tokens_per_batch", "accumulation", "validate_every", "keep", "workers"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
         for name in ("warmup", "final_learning_rate", "weight_decay", "clip", "patience", "seed"):
             if not getattr(self, name) >= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must not be negative")
-        for name in ("beta1", "beta2", "label_smoothing"):
+        for name in ("beta1", "beta2", "label_smoothing", "subword_alpha", "ema"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 0 and below 1")
         for name in ("learning_rate", "eps"):

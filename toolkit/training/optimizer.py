@@ -1,4 +1,4 @@
-"""Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019) over one flat vector of parameters."""
+"""Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019) over one flat vector, and averaging it."""
 
 import math
 from dataclasses import dataclass
@@ -64,6 +64,22 @@ class Adam:
             size += self.eps
             np.divide(m, size, out=size)
             theta -= np.multiply(size, rate, out=size)
+
+
+def move_average(average: Array, parameters: Array, step: int, decay: float) -> None:
+    """Move an exponential average of the parameters in place, after step t of the optimizer:
+
+        d = min(decay, (1 + t) / (10 + t))            e ← d e + (1 - d) θ
+
+    Both arrays are the same stretch of their vectors. The smaller decay of the first steps (as in TensorFlow's
+    ExponentialMovingAverage) lets the average forget the initial values.
+    """
+    decay = min(decay, (1 + step) / (10 + step))
+    scratch = np.empty(BLOCK_ELEMENTS, parameters.dtype)
+    for start in range(0, len(parameters), BLOCK_ELEMENTS):
+        e, theta = (vector[start : start + BLOCK_ELEMENTS] for vector in (average, parameters))
+        e *= decay
+        e += np.multiply(theta, 1 - decay, out=scratch[: len(theta)])
 
 
 def sum_of_squares(x: Array) -> float:

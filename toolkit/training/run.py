@@ -5,34 +5,29 @@
     RUN/step-000400/        a model (see `toolkit.models.storage`) with training/ beside it
     RUN/last, RUN/best      one line each: the name of a step directory
 
-A step directory is complete before a name points to it, and is removed only when none does any more.
+A step directory is complete before it has its name, and is removed only when newer ones are safe on the disk. So after
+an interruption at any moment the newest step directory is what the run continues from; everything that is computed
+again comes out the same.
 """
 
 import json
-import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
-
-from toolkit.errors import ConfigError, ModelError
-from toolkit.files import atomic_writer
-from toolkit.models.storage import load_model, read_json, replaced_directory, save_model, write_json
+from toolkit.errors import ConfigError, DataError, ModelError
+from toolkit.files import atomic_writer, flush_to_disk, remove_directory, remove_leftovers, replaced_directory
+from toolkit.functional.arrays import Array
+from toolkit.models.storage import read_json, save_model, write_json
 from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
+from toolkit.training.checkpoint import Saved, read_checkpoint, read_progress, write_training
+from toolkit.training.lock import locked
+from toolkit.training.progress import Progress
+from toolkit.training.settings import told_changes
 
 SETTINGS_FILE, LOG_FILE = "settings.json", "log.jsonl"
-_MOMENTS_FILE, _STATE_FILE = "training/moments.safetensors", "training/state.json"
-
-
-class Saved(NamedTuple):
-    """What a run continues from."""
-
-    model: Model
-    moments: tuple[np.ndarray, np.ndarray]
-    state: dict[str, Any]
 
 
 class Run:
@@ -40,101 +35,193 @@ class Run:
 
     def __init__(self, path: Path, settings: dict[str, Any], command: str = ""):
         self.path, self.settings, self.command = path, settings, command
+        self._written = ""  # the step directory that this process wrote last
 
     def create(self) -> None:
-        """Start a new run.  Raises ConfigError where the directory already holds something."""
+        """Start a new run.  Raises ConfigError where the directory already holds something or cannot be written."""
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise ConfigError(f"{self.path} already exists: choose another --run, remove it, or continue with --resume")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigError(f"{self.path} cannot be created: {error.strerror}") from None
-        write_json(self.path / SETTINGS_FILE, self.settings)
+            flush_to_disk(self.path.parent)
+            write_json(self.path / SETTINGS_FILE, self.settings)
+        except (OSError, DataError) as error:
+            raise ConfigError(f"{self.path} cannot be created: {_reason(error)}") from None
 
-    def resume(self) -> Saved:
-        """The last checkpoint, and the log cut back to it.
+    def resume(self) -> Saved | None:
+        """The newest whole checkpoint, and the log cut back to it; None where the run stopped before the first.
 
-        Raises ConfigError where the run was made with other settings, ModelError where nothing whole is there.
+        In that case the run is as `create` leaves it, and begins anew. What interrupted writing has left is removed.
+        Raises ConfigError where the run was made with other settings or data, or is being trained by another process;
+        ModelError where there is no run or none of its checkpoints is whole.
         """
-        self._check_settings()
-        directory = self.named("last")
-        state = read_json(directory / _STATE_FILE)
-        try:
-            moments = load_file(directory / _MOMENTS_FILE)
-        except (OSError, SafetensorError) as error:
-            raise ModelError(f"{directory / _MOMENTS_FILE} cannot be read: {error}") from None
-        self._cut_log(state["update"])
-        return Saved(load_model(directory), (moments["first"], moments["second"]), state)
+        if not self.path.is_dir():
+            raise ModelError(f"{self.path} is not a run: there is no such directory")
+        with locked(self.path):
+            remove_leftovers(self.path)
+        if not any(self.path.iterdir()):
+            self.create()
+            return None
+        if not (self.path / SETTINGS_FILE).exists():
+            raise ModelError(f"{self.path} is not a run: it has no {SETTINGS_FILE}")
+        changes = told_changes(read_json(self.path / SETTINGS_FILE), json.loads(json.dumps(self.settings)))
+        if changes:
+            raise ConfigError(f"{self.path} was started with {changes}: resume with the same, or start another --run")
+        return self._continue_from(self._newest_whole())
+
+    def discard(self) -> None:
+        """Remove the directory again if no checkpoint is in it: what was to be trained on turned out to be wrong."""
+        if not self.steps():
+            remove_directory(self.path)
+
+    def roll_back(self) -> Saved | None:
+        """The newest checkpoint made at a validation, and the log cut back to it; None where there is none yet.
+
+        Not one made where somebody stopped the run: where it goes back to must not depend on that. Those are removed.
+        """
+        steps = self.steps()
+        regular = [step for step in steps if _is_regular(step)]
+        saved = self._continue_from(read_checkpoint(regular[-1]) if regular else None)
+        for step in steps[steps.index(regular[-1]) + 1 if regular else 0 :]:
+            remove_directory(step)
+        self._written = ""
+        return saved
+
+    def steps(self) -> list[Path]:
+        """The step directories, oldest first."""
+        return sorted(self.path.glob("step-*"), key=_order)
 
     def named(self, name: str) -> Path:
         """The step directory that `last` or `best` names."""
         try:
             return self.path / (self.path / name).read_text(encoding="utf-8").strip()
-        except OSError:
+        except (OSError, UnicodeDecodeError):
             raise ModelError(f"{self.path} has no checkpoint to continue from") from None
 
     def save(
         self,
         model: Model,
         tokenizer: Tokenizer,
-        moments: tuple[np.ndarray, np.ndarray],
-        state: dict[str, Any],
-        metrics: dict[str, Any],
-        is_best: bool,
+        moments: tuple[Array, Array],
+        progress: Progress,
+        *,
+        raw: Array | None = None,
+        is_best: bool = False,
+        keep: int = 1,
     ) -> Path:
-        """Write a checkpoint, make it the last one (and the best one), and remove those that are neither."""
-        step = self.path / f"step-{state['update']:06d}"
-        if not step.exists():  # or it was written before an interruption, with the same contents
-            with replaced_directory(step) as new:
-                save_model(model, new, {**metrics, "command": self.command, "settings": self.settings})
-                tokenizer.save(new)
-                (new / "training").mkdir()
-                (new / _MOMENTS_FILE).write_bytes(save({"first": moments[0], "second": moments[1]}))
-                write_json(new / _STATE_FILE, state)
-        for name in ("last", "best") if is_best else ("last",):
-            _write(self.path / name, f"{step.name}\n")
-        self._remove_unnamed()
+        """Write a checkpoint, make it the last one (and the best one), and remove those that are not kept.
+
+        raw: the parameters, where the model's are averages of them. keep: so many of the newest checkpoints are kept.
+        Raises DataError, naming the last good checkpoint, where it cannot be written.
+        """
+        step = self.path / f"step-{progress.update:06d}"
+        with self._writing(step.name):
+            if not (self.path / SETTINGS_FILE).exists():
+                raise FileNotFoundError(None, "the directory of the run is gone")
+            if step.name != self._written:
+                with replaced_directory(step) as new:
+                    metrics = {"update": progress.update, "validation": progress.scores}
+                    save_model(model, new, {**metrics, "command": self.command, "settings": self.settings})
+                    tokenizer.save(new)
+                    write_training(new, moments, progress, raw)
+                self._written = step.name
+            for name in ("best", "last") if is_best else ("last",):
+                self._point(name, step)
+        self.remove_old(keep)
         return step
 
+    def remove_old(self, keep: int) -> None:
+        """Remove what is older than the last checkpoint, but for the best and the `keep` newest made at validations."""
+        last = self.named("last")
+        steps = [step for step in self.steps() if _order(step) <= _order(last)]
+        kept = {last, *[step for step in steps if _is_regular(step)][-keep:]}
+        if (self.path / "best").exists():
+            kept.add(self.named("best"))
+        for step in steps:
+            if step not in kept:
+                remove_directory(step)
+
     def log(self, record: dict[str, Any]) -> None:
-        with (self.path / LOG_FILE).open("a", encoding="utf-8") as file:
+        """Add a line to the log.  Raises DataError, naming the last good checkpoint, where that fails."""
+        with self._writing(LOG_FILE), (self.path / LOG_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
-    def _remove_unnamed(self) -> None:
-        keep = {(self.path / name).read_text(encoding="utf-8").strip() for name in ("last", "best") if self._has(name)}
-        for directory in self.path.glob("step-*"):
-            if directory.name not in keep:
-                shutil.rmtree(directory, ignore_errors=True)
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        """Whatever keeps a file from being written is told together with what can be continued from."""
+        try:
+            yield
+        except (OSError, DataError) as error:
+            whole = self.steps()
+            good = f"the last good checkpoint is {whole[-1].name}" if whole else "there is no checkpoint yet"
+            raise DataError(
+                f"{self.path / name} cannot be written ({_reason(error)}): {good}; put that right and add --resume"
+            ) from error
 
-    def _has(self, name: str) -> bool:
-        return (self.path / name).exists()
+    def _point(self, name: str, step: Path) -> None:
+        with atomic_writer(self.path / name) as file:
+            file.write(f"{step.name}\n".encode())
 
-    def _check_settings(self) -> None:
-        if not (self.path / SETTINGS_FILE).exists():
-            raise ModelError(f"{self.path} is not a run: it has no {SETTINGS_FILE}")
-        before, now = _flat(read_json(self.path / SETTINGS_FILE)), _flat(json.loads(json.dumps(self.settings)))
-        changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
-        if changed:
-            raise ConfigError(
-                f"{self.path} was started with other settings ({', '.join(changed)}): resume with the same"
+    def _newest_whole(self) -> Saved | None:
+        """The newest checkpoint that can be read; None where there is none at all."""
+        damage: list[ModelError] = []
+        for step in reversed(self.steps()):
+            try:
+                saved = read_checkpoint(step)
+            except ModelError as error:
+                damage.append(error)
+                continue
+            note = f"{damage[0]}: continuing from {step.name}, which is whole" if damage else ""
+            return saved._replace(note=note)
+        if damage:
+            raise damage[0]
+        if (self.path / "last").exists():
+            raise ModelError(
+                f"{self.named('last')} is named as the last checkpoint and is not there: start another run"
             )
+        return None
+
+    def _continue_from(self, saved: Saved | None) -> Saved | None:
+        """Make a checkpoint the last one again, and forget what was logged after it: it will be logged again."""
+        best = self.path / f"step-{saved.progress.best_update:06d}" if saved else self.path / "none"
+        with self._writing(LOG_FILE):
+            self._cut_log(saved.progress.update if saved else 0)
+            if best.is_dir():
+                self._point("best", best)
+            else:  # what was best later comes again
+                (self.path / "best").unlink(missing_ok=True)
+            if saved:
+                self._point("last", saved.directory)
+            else:
+                (self.path / "last").unlink(missing_ok=True)
+        return saved
 
     def _cut_log(self, update: int) -> None:
-        """Forget what was logged after the checkpoint: it will be logged again."""
-        path = self.path / LOG_FILE
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
-        kept = [line for line in lines if line.endswith("\n") and json.loads(line)["update"] <= update]
-        _write(path, "".join(kept))
+        path, kept = self.path / LOG_FILE, []
+        for line in path.read_bytes().splitlines(keepends=True) if path.exists() else ():
+            try:
+                record = json.loads(line) if line.endswith(b"\n") else None
+            except ValueError:
+                record = None
+            if isinstance(record, dict) and isinstance(record.get("update"), int) and record["update"] <= update:
+                kept.append(line)
+        with atomic_writer(path) as file:
+            file.writelines(kept)
 
 
-def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Settings by their full names: {"training": {"seed": 1}} becomes {"training.seed": 1}."""
-    flat = {}
-    for name, value in settings.items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
-    return flat
+def _order(step: Path) -> tuple[int, str]:
+    return len(step.name), step.name  # step-1000000 comes after step-999999
 
 
-def _write(path: Path, text: str) -> None:
-    with atomic_writer(path) as file:
-        file.write(text.encode())
+def _is_regular(step: Path) -> bool:
+    """Was the checkpoint made at a validation, and not where somebody stopped the run?"""
+    try:
+        progress = read_progress(step)
+    except ModelError:
+        return False
+    return progress.validated == progress.update > 0
+
+
+def _reason(error: BaseException) -> str:
+    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    return getattr(cause, "strerror", None) or str(cause)

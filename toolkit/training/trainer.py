@@ -7,19 +7,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
-from toolkit.errors import DivergenceError
+from toolkit.errors import DivergenceError, ModelError
 from toolkit.functional.output_loss import LossSums
 from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
+from toolkit.training.checkpoint import Saved
 from toolkit.training.config import TrainingConfig
+from toolkit.training.lock import locked
 from toolkit.training.optimizer import Adam, clip_scale
-from toolkit.training.run import Run, Saved
+from toolkit.training.progress import Averages, Progress
+from toolkit.training.run import Run
 from toolkit.training.schedule import make_schedule
 from toolkit.training.workers import Workers
 
@@ -31,21 +33,6 @@ class Evaluation(NamedTuple):
 
     scores: dict[str, Any]
     samples: list[str]
-
-
-@dataclass
-class Progress:
-    """Where a run stands; saved with every checkpoint."""
-
-    update: int = 0
-    epoch: int = 0
-    batch: int = 0  # batches of this epoch that are done
-    best: float | None = None  # the best validation score so far
-    best_update: int = 0
-    validations_without_gain: int = 0
-    seconds: float = 0.0  # spent in updates
-    tokens: int = 0
-    scores: dict[str, Any] = field(default_factory=dict)  # of the last validation
 
 
 class Trainer:
@@ -70,7 +57,7 @@ class Trainer:
         optimizer = Adam(
             config.beta1, config.beta2, config.eps, config.weight_decay, decoupled=config.optimizer == "adamw"
         )
-        self.workers = Workers(build, task, optimizer, config.workers)
+        self.workers = Workers(build, task, optimizer, config.workers, config.ema)
         self.model = self.workers.model
         width = getattr(self.model.config, "width", 512)
         self.schedule = make_schedule(
@@ -81,29 +68,77 @@ class Trainer:
         self._epoch_batches: tuple[int, list] = (-1, [])
         self._show = not quiet and sys.stderr.isatty()
         self._quiet = quiet
-        self._averages = _Averages()
+        self._averages = Averages()
 
     def train(self, saved: Saved | None = None) -> Progress:
         """Train to the last update, or until validation stops improving, or until Ctrl-C; everything is saved then.
 
-        saved: a checkpoint to continue from. Raises DivergenceError where the loss is no longer a number.
+        saved: a checkpoint to continue from. Where the loss is no longer a number, the run goes back to the last
+        checkpoint made at a validation (or to the beginning) and on with half the learning rate; the second time it
+        raises DivergenceError. Raises DataError where a checkpoint cannot be written.
         """
+        self._start_from(saved)
+        with locked(self.run.path), self.workers, self._interruptible(), self._bar() as bar:
+            if saved is not None:
+                self.run.remove_old(self.config.keep)
+                if saved.note:
+                    self._say(bar, saved.note)
+            while True:
+                try:
+                    self._advance(bar)
+                    return self.progress
+                except DivergenceError as error:
+                    self._roll_back(error, bar)
+                    if self.interrupted:  # what it went back to is on the disk already
+                        return self.progress
+
+    def _start_from(self, saved: Saved | None) -> None:
+        """Take the values of a checkpoint, or the initial ones."""
+        shared = self.workers.shared
         if saved is None:
             self.model.initialize(np.random.default_rng(self.config.seed))
+            parameters, average, moments = self.model.vector, self.model.vector, (0.0, 0.0)
+            self.progress = Progress()
         else:
-            self.model.vector[:] = saved.model.vector
-            for own, moment in zip(self.workers.shared.moments, saved.moments, strict=True):
-                own[:] = moment
-            self.progress = Progress(**saved.state)
-        with self.workers, self._interruptible(), self._bar() as bar:
-            while self.progress.update < self.config.updates and not self.interrupted and not self._out_of_patience():
-                self._update(bar)
-                due = self.progress.update % self.config.validate_every == 0
-                if due or self.progress.update == self.config.updates:
-                    self._validate(bar)
-            if self.interrupted:
-                self._save(is_best=False)
-        return self.progress
+            if saved.model.config != self.model.config or (saved.raw is None) != (shared.average is None):
+                raise ModelError(f"{saved.directory} belongs to another run: its model has other settings")
+            parameters, average, moments = saved.raw, saved.model.vector, saved.moments
+            parameters = average if parameters is None else parameters
+            self.progress = saved.progress
+        self.model.vector[:] = parameters
+        for own, moment in zip(shared.moments, moments, strict=True):
+            own[:] = moment
+        if shared.average is not None:
+            shared.average[:] = average
+
+    def _advance(self, bar: tqdm) -> None:
+        """Update after update, until there is a reason to stop."""
+        while self.progress.update < self.config.updates and not self.interrupted and not self._out_of_patience():
+            self._update(bar)
+            due = self.progress.update % self.config.validate_every == 0
+            if due or self.progress.update == self.config.updates:
+                self._validate(bar)
+        if self.interrupted:
+            self._save(is_best=False)
+
+    def _roll_back(self, error: DivergenceError, bar: tqdm) -> None:
+        """Go back to the last checkpoint made at a validation, once.  Raises the error the second time."""
+        if self.progress.rollbacks:
+            self.run.log({"update": self.progress.update + 1, "diverged": str(error)})
+            raise DivergenceError(
+                f"{error}, again with half the learning rate; the last good checkpoint is in {self.run.path}; "
+                "try a lower learning rate or a longer warm-up"
+            ) from None
+        diverged = self.progress.update
+        self._start_from(self.run.roll_back())
+        self.progress.rollbacks += 1
+        self._averages.clear()
+        record = {"from": diverged, "to": self.progress.update, "learning_rate_factor": 0.5**self.progress.rollbacks}
+        self.run.log({"update": self.progress.update + 1, "rollback": record})
+        bar.reset(self.config.updates)
+        bar.update(self.progress.update)
+        where = f"update {self.progress.update}" if self.progress.update else "the beginning"
+        self._say(bar, f"{error}: back to {where}, and on with half the learning rate")
 
     def _update(self, bar: tqdm) -> None:
         """One step of the optimizer, over `accumulation` batches and all workers."""
@@ -113,7 +148,7 @@ class Trainer:
         sums = self.workers.gradient(self._shares(step))
         norm = self.workers.reduce() / sums.tokens
         self._check_finite(step, math.isfinite(sums.loss) and math.isfinite(norm))
-        self.workers.update(step, self.schedule(step), clip_scale(norm, config.clip) / sums.tokens)
+        self.workers.update(step, self._learning_rate(step), clip_scale(norm, config.clip) / sums.tokens)
         progress.update = step
         progress.tokens += sums.tokens
         seconds = time.perf_counter() - started
@@ -125,10 +160,10 @@ class Trainer:
 
     def _check_finite(self, step: int, finite: bool) -> None:
         if not finite:
-            raise DivergenceError(
-                f"training diverged at update {step}: the loss is no longer a finite number; "
-                f"the last good checkpoint is in {self.run.path}; try a lower learning rate or a longer warm-up"
-            )
+            raise DivergenceError(f"training diverged at update {step}: the loss is no longer a finite number")
+
+    def _learning_rate(self, step: int) -> float:
+        return self.schedule(step) * 0.5**self.progress.rollbacks
 
     def _shares(self, step: int) -> list[list[tuple[Any, list[int]]]]:
         """For each worker, its share of each of the update's batches, with the seed of its dropout masks."""
@@ -162,13 +197,14 @@ class Trainer:
         return self.workers.evaluate(shares)
 
     def _validate(self, bar: tqdm) -> None:
-        sums = self.validation_loss()
-        loss = sums.negative_log_likelihood / sums.tokens
-        self._check_finite(self.progress.update, math.isfinite(loss))
-        evaluation = self.evaluate(self.model)
+        with self.workers.averaged():
+            sums = self.validation_loss()
+            loss = sums.negative_log_likelihood / sums.tokens
+            self._check_finite(self.progress.update, math.isfinite(loss))
+            evaluation = self.evaluate(self.model)
         scores = {"loss": loss, "perplexity": math.exp(min(loss, 700)), **evaluation.scores}
         progress = self.progress
-        progress.scores = scores
+        progress.scores, progress.validated = scores, progress.update
         score = -scores["loss"] if self.config.best_by == "loss" else scores[self.config.best_by]
         is_best = progress.best is None or score > progress.best
         if is_best:
@@ -183,15 +219,18 @@ class Trainer:
         self._save(is_best)
 
     def _save(self, is_best: bool) -> None:
-        progress = self.progress
-        self._check_finite(progress.update, bool(np.isfinite(self.model.vector).all()))
-        metrics = {"update": progress.update, "validation": progress.scores}
-        self.run.save(self.model, self.tokenizer, self.workers.shared.moments, asdict(progress), metrics, is_best)
+        progress, config, shared = self.progress, self.config, self.workers.shared
+        vectors = (shared.parameters, *shared.moments, *(() if shared.average is None else (shared.average,)))
+        self._check_finite(progress.update, all(np.isfinite(vector).all() for vector in vectors))
+        with self.workers.averaged() as raw:
+            self.run.save(
+                self.model, self.tokenizer, shared.moments, progress, raw=raw, is_best=is_best, keep=config.keep
+            )
 
     def _log_averages(self, step: int, bar: tqdm) -> None:
         record = self._averages.take()
         self.run.log(
-            {"update": step, "epoch": self.progress.epoch, "learning_rate": self.schedule(step), **record}
+            {"update": step, "epoch": self.progress.epoch, "learning_rate": self._learning_rate(step), **record}
             | {"seconds": round(self.progress.seconds, 3)}
         )
         bar.set_postfix_str(f"loss {record['loss']:.3f}, {record['tokens_per_second']:,.0f} tokens/s", refresh=False)
@@ -233,28 +272,3 @@ class Trainer:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
-
-
-class _Averages:
-    """Training figures since the last line of the log."""
-
-    def __init__(self) -> None:
-        self._clear()
-
-    def _clear(self) -> None:
-        self._sums, self._norms, self._seconds = LossSums(0.0, 0.0, 0), [], 0.0
-
-    def add(self, sums: LossSums, norm: float, seconds: float) -> None:
-        self._sums = LossSums(*(a + b for a, b in zip(self._sums, sums, strict=True)))
-        self._norms.append(norm)
-        self._seconds += seconds
-
-    def take(self) -> dict[str, float]:
-        sums, norms, seconds = self._sums, self._norms, self._seconds
-        self._clear()
-        return {
-            "loss": sums.loss / sums.tokens,
-            "negative_log_likelihood": sums.negative_log_likelihood / sums.tokens,
-            "gradient_norm": sum(norms) / len(norms),
-            "tokens_per_second": round(sums.tokens / seconds, 1),
-        }

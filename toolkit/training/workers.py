@@ -1,9 +1,9 @@
 """Workers: processes that share the parameters and divide the arithmetic of every update.
 
 A worker's step is a function of (parameters, its shares, seeds) that leaves a gradient sum and returns loss sums. The
-parameters, the moments of the optimizer and one gradient vector a worker lie in shared memory. An update is three
-messages to every worker: compute your gradient; add up your stretch of all gradients; move your stretch of the
-parameters. The main process is the first worker, and the only one where there is one.
+parameters, their average where there is one, the moments of the optimizer and one gradient vector a worker lie in
+shared memory. An update is three messages to every worker: compute your gradient; add up your stretch of all gradients;
+move your stretch of the parameters. The main process is the first worker, and the only one where there is one.
 
 Processes, not threads: every NumPy call takes the interpreter's lock again, and on short calls two threads wait for
 each other longer than they work.
@@ -13,19 +13,21 @@ import multiprocessing
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from toolkit.functional.arrays import Array
+from toolkit.errors import ConfigError
+from toolkit.functional.arrays import BLOCK_ELEMENTS, Array
 from toolkit.functional.output_loss import LossSums
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
-from toolkit.training.optimizer import Adam, sum_of_squares
+from toolkit.training.optimizer import Adam, move_average, sum_of_squares
 
 # Forked processes start at once and share what was read before; elsewhere than on Linux forking is unreliable.
 START_METHOD = "fork" if sys.platform == "linux" else "spawn"
@@ -44,13 +46,15 @@ class Shared(NamedTuple):
     parameters: Array
     gradients: list[Array]  # one for each worker
     moments: tuple[Array, Array]
+    average: Array | None  # of the parameters
 
 
 class _Worker:
     """The part of one worker, in whichever process it runs."""
 
-    def __init__(self, index: int, model: Model, task: Task, shared: Shared, optimizer: Adam):
+    def __init__(self, index: int, model: Model, task: Task, shared: Shared, optimizer: Adam, ema: float):
         self.index, self.model, self.task, self.shared, self.optimizer = index, model, task, shared, optimizer
+        self.ema = ema
         self.views = model.views(shared.gradients[index])
         self.memory = Pool()
         size = len(shared.parameters)
@@ -79,32 +83,34 @@ class _Worker:
         return sum_of_squares(first)
 
     def update(self, step: int, learning_rate: float, scale: float) -> None:
-        """Move this worker's stretch of the parameters."""
+        """Move this worker's stretch of the parameters, and of their average."""
         stretch = self.stretch
         moments = tuple(moment[stretch] for moment in self.shared.moments)
         parameters, gradient = self.shared.parameters[stretch], self.shared.gradients[0][stretch]
         decayed = max(0, min(self.model.decayed, stretch.stop) - stretch.start)
         self.optimizer.update(parameters, gradient, moments, step, learning_rate, scale, decayed)
+        if self.shared.average is not None:
+            move_average(self.shared.average[stretch], parameters, step, self.ema)
 
 
 class Workers:
     """The workers of a training run, as a context manager.
 
-    build: makes the model, without values (called again in spawned processes). The model in `self.model` is the
-    caller's to read and write between calls: its vector is the shared one.
+    build: makes the model, without values (called again in spawned processes). ema: decay of an average of the
+    parameters; 0 for none. The model in `self.model` is the caller's to read and write between calls: its vector is
+    the shared one. Raises ConfigError where there is no room for shared memory.
     """
 
-    def __init__(self, build: Callable[[], Model], task: Task, optimizer: Adam, count: int = 1):
-        self._task, self._build, self._optimizer, self._count = task, build, optimizer, count
+    def __init__(self, build: Callable[[], Model], task: Task, optimizer: Adam, count: int = 1, ema: float = 0.0):
+        self._task, self._build, self._optimizer, self._count, self._ema = task, build, optimizer, count, ema
         self.model = build()
         self.model.allocate()
         size = len(self.model.vector)
-        # Several workers need memory that processes share; one does as well with memory of its own.
         context = multiprocessing.get_context(START_METHOD)
-        raw = [context.RawArray("b", size * 4 + 64) for _ in range(3 + count)]
-        self.shared = _shared_vectors(raw, size)
+        raw = _raw_memory(context, size * 4 + 64, 3 + (ema > 0) + count, shared=count > 1)
+        self.shared = _shared_vectors(raw, size, ema > 0)
         self.model.allocate(vector=self.shared.parameters)
-        self._local = _Worker(0, self.model, task, self.shared, optimizer)
+        self._local = _Worker(0, self.model, task, self.shared, optimizer, ema)
         self._context, self._raw = context, raw
         self._others: list[tuple[Any, Connection]] = []
 
@@ -112,7 +118,7 @@ class Workers:
         self._limits = threadpool_limits(1)
         for index in range(1, self._count):
             ours, theirs = self._context.Pipe()
-            arguments = (index, self._build, self._task, self._raw, self._optimizer, theirs, ours)
+            arguments = (index, self._build, self._task, self._raw, self._optimizer, self._ema, theirs, ours)
             process = self._context.Process(target=_serve, args=arguments, daemon=True)
             process.start()
             theirs.close()
@@ -150,6 +156,22 @@ class Workers:
         """Move all parameters."""
         self._all("update", [(step, learning_rate, scale)] * self._count)
 
+    @contextmanager
+    def averaged(self) -> Iterator[Array | None]:
+        """Within the block the model holds the averaged parameters -> the parameters themselves.
+
+        Without an average nothing changes, and there is nothing to give.
+        """
+        parameters, average = self.shared.parameters, self.shared.average
+        if average is None:
+            yield None
+            return
+        _exchange(parameters, average)
+        try:
+            yield average
+        finally:
+            _exchange(parameters, average)
+
     def _all(self, name: str, arguments: Sequence[tuple]) -> list[Any]:
         """Call a method of every worker, each with its own arguments, and collect what they return, in order."""
         for (process, connection), own in zip(self._others, arguments[1:], strict=True):
@@ -180,16 +202,16 @@ def _died(process: Any) -> RuntimeError:
     return RuntimeError(f"a worker process died with exit code {process.exitcode}")
 
 
-def _serve(index, build, task, raw, optimizer, connection, other_end) -> None:
+def _serve(index, build, task, raw, optimizer, ema, connection, other_end) -> None:
     """The loop of a worker process: answer calls until the main process goes away."""
     other_end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the main one decides what it means
     threadpool_limits(1)
     model = build()
     model.allocate(vector=None)
-    shared = _shared_vectors(raw, len(model.vector))
+    shared = _shared_vectors(raw, len(model.vector), ema > 0)
     model.allocate(vector=shared.parameters)
-    worker = _Worker(index, model, task, shared, optimizer)
+    worker = _Worker(index, model, task, shared, optimizer, ema)
     while True:
         try:
             name, arguments = connection.recv()
@@ -206,14 +228,41 @@ def _serve(index, build, task, raw, optimizer, connection, other_end) -> None:
             return
 
 
-def _shared_vectors(raw: list, size: int) -> Shared:
+def _raw_memory(context: Any, size: int, count: int, shared: bool) -> list:
+    """Blocks of memory that processes share; one worker does as well with memory of its own.
+
+    Raises ConfigError where the system, which keeps what is shared in files, has no room for it.
+    """
+    if not shared:
+        return [np.zeros(size, np.uint8) for _ in range(count)]
+    try:
+        return [context.RawArray("b", size) for _ in range(count)]
+    except OSError as error:
+        raise ConfigError(
+            f"there is no room for the memory that workers share, {count * size / 1e6:.0f} MB in files "
+            f"({error.strerror or error}): make room, or train with --training.workers 1"
+        ) from error
+
+
+def _exchange(one: Array, other: Array) -> None:
+    """Let two vectors change places."""
+    for start in range(0, len(one), BLOCK_ELEMENTS):
+        block = slice(start, start + BLOCK_ELEMENTS)
+        kept = one[block].copy()
+        one[block] = other[block]
+        other[block] = kept
+
+
+def _shared_vectors(raw: list, size: int, averaged: bool) -> Shared:
     """The shared blocks as vectors that begin on a cache line."""
     vectors = []
     for block in raw:
         array = np.frombuffer(block, np.uint8)
         start = -array.ctypes.data % 64
         vectors.append(array[start : start + size * 4].view(np.float32))
-    return Shared(vectors[0], vectors[3:], (vectors[1], vectors[2]))
+    parameters, first, second, *others = vectors
+    average = others.pop(0) if averaged else None
+    return Shared(parameters, others, (first, second), average)
 
 
 def add_sums(sums: Sequence[LossSums]) -> LossSums:

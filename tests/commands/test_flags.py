@@ -1,0 +1,114 @@
+"""A mistake in flags is one sentence that names the flag; what is right reaches the dataclass."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from tyro.conf import Positional
+
+from toolkit.commands.flags import parse_flags
+from toolkit.commands.recipe import run_recipe
+from toolkit.errors import ConfigError
+
+
+@dataclass
+class Inner:
+    learning_rate: float = 0.1
+    warm_up: int = 3
+
+
+@dataclass
+class Recipe:
+    """What it is for. It has nothing to do with --elsewhere."""
+
+    first: Positional[Path]
+    second: Positional[Path]
+    where: Path
+    kind: Literal["unigram", "bpe"] = "unigram"
+    beams: int = 1
+    workers: int | None = None
+    many: list[int] = field(default_factory=list)
+    loud: bool = False
+    training: Inner = field(default_factory=Inner)
+
+
+GOOD = ["a", "b", "--where", "c"]
+
+
+def test_what_is_right_is_read():
+    flags = ["--kind", "bpe", "--loud", "--training.learning-rate", "1e-3", "--training.warm_up=7", "--many", "1", "2"]
+    read = parse_flags(Recipe, "it", [*GOOD, *flags])
+    assert read == Recipe(Path("a"), Path("b"), Path("c"), "bpe", 1, None, [1, 2], True, Inner(1e-3, 7))
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--beam", "3"], "there is no flag --beam: did you mean --beams?"),
+        (["--beam=3"], "there is no flag --beam: did you mean --beams?"),
+        (["--Beems"], "there is no flag --Beems: did you mean --beams?"),
+        (["--learning-rte", "1"], "there is no flag --learning-rte: did you mean --training.learning-rate?"),
+        (["--warm_up", "1"], "there is no flag --warm_up: did you mean --training.warm-up?"),
+        (["--no-loud"], "there is no flag --no-loud"),
+        (["--colour", "red", "--shape"], "there is no flag --colour"),
+        (["--elsewhere"], "there is no flag --elsewhere"),
+        (["-x"], "there is no flag -x"),
+        (["--beams", "three"], "--beams is 'three': it must be a whole number"),
+        (["--beams", "1.5"], "--beams is '1.5': it must be a whole number"),
+        (["--beams="], "--beams is '': it must be a whole number"),
+        (["--training.learning-rate", "fast"], "--training.learning-rate is 'fast': it must be a number"),
+        (["--workers", "two"], "--workers is 'two': it must be a whole number"),
+        (["--beams", "it's"], '--beams is "it\'s": it must be a whole number'),
+        (["--kind", "words"], "--kind is 'words': it must be one of unigram, bpe"),
+        (["--beams"], "--beams needs a value"),
+        (["c"], "'c' is a word too many"),
+    ],
+)
+def test_a_mistake_is_named(flags, sentence):
+    with pytest.raises(ConfigError) as caught:
+        parse_flags(Recipe, "the recipe", [*GOOD, *flags] if flags != ["c"] else ["a", "b", "c", "--where", "d"])
+    found = str(caught.value).removesuffix(" (see the recipe --help)")
+    if "did you mean" in sentence or "flag" not in sentence:
+        assert found == sentence
+    else:
+        assert found.split(":")[0] == sentence
+
+
+@pytest.mark.parametrize(
+    ("flags", "missing"),
+    [
+        ([], "first and second and --where are missing"),
+        (["a"], "second and --where are missing"),
+        (["a", "b"], "--where is missing"),
+        (["a", "--where", "b"], "second is missing"),
+    ],
+)
+def test_what_is_missing_is_named(flags, missing):
+    with pytest.raises(ConfigError, match=missing):
+        parse_flags(Recipe, "it", flags)
+
+
+def test_a_long_word_is_not_broken():
+    word = "x" * 300 + " " + "y" * 300
+    with pytest.raises(ConfigError) as caught:
+        parse_flags(Recipe, "it", [*GOOD, "--kind", word])
+    assert f"--kind is {word!r}" in str(caught.value)
+
+
+def test_a_recipe_ends_like_a_command(capsys):
+    def fail(_):
+        raise ConfigError("that does not go together")
+
+    for arguments, code, words in (
+        (GOOD, 0, ""),
+        (GOOD[:3], 2, "toolkit: --where needs a value"),
+        (["--help"], 0, ""),
+    ):
+        with pytest.raises(SystemExit) as caught:
+            run_recipe(Recipe, lambda _: None, arguments)
+        assert caught.value.code == code
+        assert capsys.readouterr().err.startswith(words)
+    with pytest.raises(SystemExit) as caught:
+        run_recipe(Recipe, fail, GOOD)
+    assert (caught.value.code, capsys.readouterr().err) == (2, "toolkit: that does not go together\n")

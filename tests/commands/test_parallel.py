@@ -1,0 +1,113 @@
+"""Work done by several processes is the work done by one, in order, whatever goes wrong on the way."""
+
+import multiprocessing
+import os
+import signal
+import time
+
+import pytest
+
+from toolkit.commands import parallel
+from toolkit.errors import ConfigError, DataError, ToolkitError
+
+
+class Work:
+    """Doubles a number: the larger, the sooner. 7 is wrong, 8 a fault of ours, 9 ends the process."""
+
+    def __init__(self):
+        self.home = os.getpid()
+
+    def __reduce__(self):  # what is not home is a worker, where processes are spawned as well
+        return Work, ()
+
+    def __call__(self, number):
+        if number == 7:
+            raise DataError("7 is wrong")
+        if number == 8:
+            raise KeyError("eight")
+        if number == 9:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(max(0, 3 - number) / 100)
+        return 2 * number, os.getpid()
+
+
+def numbers_of(results):
+    return [number for number, _ in results]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left():
+    yield
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, None])
+def test_results_come_in_order(workers):
+    pieces = [0, None, 3, 1, None, None, 5, 2, 6, 4, 6, 5, None]
+    results = list(parallel.in_order(Work(), pieces, workers))
+    assert numbers_of(results) == [2 * piece for piece in pieces if piece is not None]
+    assert numbers_of(parallel.in_order(Work(), [], workers)) == []
+
+
+def test_spawned_processes_do_the_same(monkeypatch):
+    monkeypatch.setattr(parallel, "START_METHOD", "spawn")
+    assert list(parallel.in_order(abs, [-3, 1, -2], 2)) == [3, 1, 2]
+
+
+def test_so_many_processes_are_used_and_this_one_alone_for_short_work(monkeypatch):
+    home = os.getpid()
+    assert {process for _, process in parallel.in_order(Work(), [0, 1, 2, 0, 1], 1)} == {home}
+    processes = {process for _, process in parallel.in_order(Work(), [0, 1, 2, 0, 1], 2)}
+    assert len(processes) == 2
+    assert home not in processes
+    monkeypatch.setattr(parallel, "_cores", lambda: 2)
+    assert {process for _, process in parallel.in_order(Work(), [0, None, 1, 2, None, 0, 1, 5])} == {home}
+    assert [process == home for _, process in parallel.in_order(Work(), [5] * 5)] == [True] * 3 + [False] * 2
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_comes_in_its_turn(workers):
+    results = parallel.in_order(Work(), [0, 7, 1], workers)
+    assert next(results)[0] == 0
+    with pytest.raises(DataError, match="7 is wrong"):
+        next(results)
+
+    def broken():
+        yield from (0, 1)
+        raise DataError("no more")
+
+    results = parallel.in_order(Work(), broken(), workers)
+    assert [next(results)[0], next(results)[0]] == [0, 2]
+    with pytest.raises(DataError, match="no more"):
+        next(results)
+
+
+def test_a_fault_of_ours_keeps_its_traceback():
+    with pytest.raises(RuntimeError, match=r"(?s)test_parallel.*KeyError: 'eight'"):
+        list(parallel.in_order(Work(), [0, 8], 2))
+
+
+def test_a_process_that_dies_is_one_clear_error():
+    with pytest.raises(ToolkitError, match=r"a worker process has died \(exit code -9\).*fewer --workers"):
+        list(parallel.in_order(Work(), [0, 9, 1, 2], 2))
+
+
+def test_whoever_leaves_early_leaves_no_process_behind():
+    results = parallel.in_order(Work(), iter(range(10**9)), 2)
+    next(results)
+    assert multiprocessing.active_children()
+    results.close()
+
+
+def test_only_a_few_pieces_are_taken_in_advance():
+    taken = []
+    results = parallel.in_order(Work(), (taken.append(piece) or 5 for piece in range(1000)), 2)
+    for count in range(20):
+        next(results)
+        assert len(taken) <= count + 6
+    results.close()
+
+
+def test_there_is_at_least_one_worker():
+    with pytest.raises(ConfigError, match="workers is 0"):
+        list(parallel.in_order(abs, [1], 0))

@@ -1,0 +1,167 @@
+"""toolkit translate: all that is known about a translation as JSON, beginnings that are given, several processes."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import toolkit
+from toolkit.commands import windows
+from toolkit.commands.translate import Translate, _Work
+from toolkit.commands.windows import Window
+from toolkit.decoding import GenerationConfig
+
+LINES = ["I am a boy.", "", "She eats rice.", "Where do you go?"]
+BEAMS = ("--json", "--num-beams", 4, "--num-return-sequences", 3, "--max-new-tokens", 12)
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_model):
+    return toolkit.load(tiny_model)
+
+
+def objects(outcome):
+    return [json.loads(line) for line in outcome.lines]
+
+
+def test_json_has_all_that_the_library_has(translate, translator):
+    found = objects(translate(*BEAMS, *LINES))
+    assert [each["source"] for each in found] == LINES
+    expected = translator.translate_n(LINES, num_beams=4, num_return_sequences=3, max_new_tokens=12)
+    for each, group in zip(found, expected, strict=True):
+        assert len(each["translations"]) == len(group) == (3 if each["source"] else 0)
+        for record, translation in zip(each["translations"], group, strict=True):
+            for name in ("text", "finished", "ids", "tokens"):
+                assert record[name] == getattr(translation, name)
+            for name in ("score", "log_prob", "token_log_probs"):
+                assert record[name] == pytest.approx(getattr(translation, name), abs=1e-6)
+            assert "attention" not in record
+
+
+def test_n_best_lists_are_sorted_and_distinct_and_their_parts_add_up(translate):
+    for each in objects(translate(*BEAMS, *LINES)):
+        translations = each["translations"]
+        scores = [translation["score"] for translation in translations]
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(translation["ids"]) for translation in translations}) == len(translations)
+        for translation in translations:
+            assert sum(translation["token_log_probs"]) == pytest.approx(translation["log_prob"], abs=1e-4)
+            assert len(translation["tokens"]) == len(translation["token_log_probs"]) == len(translation["ids"]) + 1
+
+
+@pytest.mark.parametrize("flags", [[], ["--num-beams", 2, "--num-return-sequences", 2], ["--forced-end", "none"]])
+def test_attention_of_every_token_sums_to_1(translate, flags):
+    for each in objects(translate("--json", "--alignments", "--max-new-tokens", 6, *flags, *LINES)):
+        for translation in each["translations"]:
+            assert translation["source_tokens"][-1] == "</s>"
+            attention = translation["attention"]
+            assert [len(row) for row in attention] == [len(translation["source_tokens"])] * len(translation["tokens"])
+            assert [sum(row) for row in attention] == pytest.approx([1] * len(attention), abs=1e-9)
+            words = len(each["source"].split()), len(translation["text"].split())
+            for pair in translation["alignment"]:
+                assert all(0 <= word < count for word, count in zip(pair, words, strict=True))
+
+
+@pytest.mark.parametrize("flags", [[], ["--num-beams", 3], ["--do-sample"]])
+def test_every_translation_begins_with_its_prefix(translate, tmp_path, flags):
+    flags = [*flags, "--max-new-tokens", 5]
+    prefixed = translate("--prefix", "मेरो घर", *flags, *LINES).lines
+    assert [line.startswith("मेरो घर") for line in prefixed] == [True, False, True, True]
+    assert prefixed[1] == ""
+    (tmp_path / "prefixes").write_text("मेरो घर\n\n\nम\n", encoding="utf-8")
+    one_by_one = translate("--prefix-file", tmp_path / "prefixes", *flags, *LINES).lines
+    assert one_by_one[0] == prefixed[0]
+    assert one_by_one[2] == translate(*flags, *LINES).lines[2]
+    assert one_by_one[3].startswith("म")
+
+
+@pytest.fixture
+def fifty(tmp_path):
+    """A file of fifty lines, every fourth of them empty."""
+    path = tmp_path / "lines"
+    path.write_text("".join(f"{LINES[number % 4]}\n" for number in range(50)))
+    return path
+
+
+@pytest.mark.parametrize("flags", [["--json", "--alignments"], ["--do-sample", "--seed", 3]])
+def test_output_does_not_depend_on_the_number_of_workers(translate, fifty, monkeypatch, flags):
+    monkeypatch.setattr(windows, "WINDOW", 7)
+    one, two, three = (
+        translate("--file", fifty, "--workers", workers, "--max-new-tokens", 4, *flags).lines for workers in (1, 2, 3)
+    )
+    assert one == two == three
+    assert len(one) == 50
+
+
+@pytest.mark.parametrize("flags", [[], ["--do-sample", "--seed", 3]])
+def test_text_does_not_depend_on_windows(translate, fifty, monkeypatch, flags):
+    expected = translate("--file", fifty, "--max-new-tokens", 4, *flags).lines
+    monkeypatch.setattr(windows, "WINDOW", 7)
+    assert translate("--file", fifty, "--max-new-tokens", 4, *flags).lines == expected
+
+
+def test_what_a_spawned_process_is_given_does_the_same(tiny_model):
+    command = Translate(model=str(tiny_model), prefix="म", generation=GenerationConfig(max_new_tokens=4))
+    work, window = _Work(command), Window(LINES, "it")
+    assert pickle.loads(pickle.dumps(work))(window) == work(window)
+
+
+def test_an_error_names_the_line_of_the_file_in_any_process(translate, tmp_path, monkeypatch):
+    monkeypatch.setattr(windows, "WINDOW", 2)
+    path, output = tmp_path / "lines", tmp_path / "output"
+    path.write_text("a\n" * 8 + "xq" * 3000 + "\na\n")
+    for workers in (1, 2):
+        assert (
+            "lines, line 9 has 6001 tokens"
+            in translate("--file", path, "--output", output, "--workers", workers, "--max-new-tokens", 1).sentence
+        )
+        assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--alignments"], "add --json"),
+        (["--num-beams", 2, "--num-return-sequences", 2], "add --json"),
+        (["--json", "--num-return-sequences", 2], "num_return_sequences is 2, but 1 beams"),
+        (["--prefix", "a", "--prefix-file", "b"], "choose one"),
+        (["--prefix-file", "no-such-file"], "no-such-file does not exist"),
+        (["--prefix", "क" * 3000], "the prefix of the text, line 1 has"),
+        (["--workers", 0], "workers is 0"),
+        (["--workers", "two"], "--workers is 'two': it must be a whole number"),
+        (["--forced-end", "maybe"], "--forced-end is 'maybe': it must be one of scored, free, none"),
+    ],
+)
+def test_what_does_not_go_together_is_told_in_one_sentence(translate, flags, words):
+    assert words in translate("text", *flags).sentence
+
+
+def test_a_prefix_for_every_line(translate, tmp_path):
+    path, prefixes = tmp_path / "lines", tmp_path / "prefixes"
+    path.write_text("a\nb\n")
+    prefixes.write_text("a\n")
+    assert "lines has 2 lines" in translate("--file", path, "--prefix-file", prefixes).sentence
+
+
+def test_control_c_ends_all_processes_without_a_traceback(tiny_model, tmp_path):
+    path, output = tmp_path / "lines", tmp_path / "output"
+    path.write_text("I am a boy. She eats rice.\n" * 30_000)
+    arguments = ["translate", "--model", tiny_model, "--file", path, "--output", output, "--workers", 2]
+    with subprocess.Popen(
+        [sys.executable, "-m", "toolkit", *map(str, arguments)], stderr=subprocess.PIPE, start_new_session=True
+    ) as running:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and not list(tmp_path.glob(".toolkit*")):
+            time.sleep(0.02)
+        time.sleep(0.2)
+        os.killpg(running.pid, signal.SIGINT)
+        assert running.wait(timeout=20) == 130
+        assert running.stderr.read().strip() == b""
+    with pytest.raises(ProcessLookupError):
+        os.killpg(running.pid, 0)
+    assert [each.name for each in tmp_path.iterdir()] == ["lines"]

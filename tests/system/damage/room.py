@@ -1,0 +1,200 @@
+"""A room in which everything is good, ways to harm it, and what is asked of whoever meets the harm."""
+
+import io
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from tests.conftest import ENGLISH, NEPALI
+from toolkit.cli import main
+from toolkit.commands.recipe import run_recipe
+
+RECIPE = Path(__file__).resolve().parents[3] / "recipes" / "translation.py"
+
+Harm = Callable[[Path], Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of damage or folly, and the command that meets it.
+
+    command: words that succeed in a good room; `recipe` stands for the recipe, and `< FILE` for standard input. harm:
+    what is done to the room first. flags: more words, which are the folly where nothing is harmed. says: words of the
+    one sentence that is told. leaves: a directory that may be there afterwards, because it can be continued.
+    """
+
+    name: str
+    command: str
+    says: str
+    harm: Harm | None = None
+    flags: tuple[str, ...] = ()
+    leaves: str = ""
+
+    @property
+    def id(self) -> str:
+        """What a failing test shows: the kind, and who met it."""
+        words = self.command.split()
+        last = [word for word in words if word.startswith("--") or word == "<"][-1:]
+        return " ".join([self.name, "|", words[0], *last])
+
+
+# Harm that is done to one file
+
+
+def write(name: str, content: str | bytes) -> Harm:
+    """The file has other content, or is there at all."""
+    return lambda room: fresh(room / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def change(name: str, how: Callable[[bytes], bytes]) -> Harm:
+    """The file has other bytes, made from its own."""
+    return lambda room: (room / name).write_bytes(how((room / name).read_bytes()))
+
+
+def cut(name: str, keep: float) -> Harm:
+    """Only this part of the file is left: so many bytes, or a share of them below 1."""
+    return change(name, lambda content: content[: int(keep if keep >= 1 else keep * len(content))])
+
+
+def remove(name: str) -> Harm:
+    return lambda room: fresh(room / name)
+
+
+def directory(name: str) -> Harm:
+    """A directory stands where a file should be."""
+    return lambda room: fresh(room / name).mkdir()
+
+
+def link(name: str, to: str) -> Harm:
+    return lambda room: fresh(room / name).symlink_to(to)
+
+
+def copy(name: str, of: str) -> Harm:
+    """The file is another one."""
+    return lambda room: shutil.copyfile(room / of, room / name)
+
+
+def edit(name: str, how: Callable[[Any], Any]) -> Harm:
+    """The JSON in the file is changed by `how`, or is what it returns."""
+
+    def harm(room: Path) -> None:
+        value = json.loads((room / name).read_text(encoding="utf-8"))
+        changed = how(value)
+        text = json.dumps(value if changed is None else changed, ensure_ascii=False)
+        (room / name).write_text(text, encoding="utf-8")
+
+    return harm
+
+
+def arrays(name: str, how: Callable[[dict[str, np.ndarray]], Any]) -> Harm:
+    """The arrays in a safetensors file are changed by `how`, or are what it returns."""
+
+    def harm(room: Path) -> None:
+        values = load_file(room / name)
+        changed = how(values)
+        save_file(values if changed is None else changed, room / name)
+
+    return harm
+
+
+def array(name: str, how: Callable[[np.ndarray], np.ndarray]) -> Harm:
+    """The array in a .npy file is another one."""
+    return lambda room: np.save(room / name, how(np.load(room / name)))
+
+
+def both(*harms: Harm) -> Harm:
+    return lambda room: [harm(room) for harm in harms]
+
+
+def fresh(path: Path) -> Path:
+    """A path with nothing at its end."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+# The good room, and those who work in it
+
+
+@cache
+def recipe() -> ModuleType:
+    """The recipe, which is a script and not in the package."""
+    spec = spec_from_file_location("translation_recipe", RECIPE)
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def obey(command: str, *flags: str) -> int:
+    """Do what the words say, within this process and the current directory -> the exit code."""
+    text, _, given = command.partition(" < ")
+    verb, *words = [*text.split(), *flags]
+    kept = sys.stdin, sys.argv
+    sys.stdin = io.TextIOWrapper(io.BytesIO(Path(given).read_bytes() if given else b""), encoding="utf-8")
+    sys.argv = ["toolkit", verb, *words] if verb != "recipe" else ["recipes/translation.py", *words]
+    try:
+        if verb != "recipe":
+            return main([verb, *words])
+        run_recipe(recipe().defaults, recipe().main, words)
+    except SystemExit as leaving:
+        return leaving.code
+    finally:
+        sys.stdin, sys.argv = kept
+
+
+def digests(room: Path) -> dict[str, str]:
+    """What every name in a room stands for: the digest of a file, the end of a link, or that it is a directory."""
+    return {str(path.relative_to(room)): _digest(path) for path in sorted(room.rglob("*"))}
+
+
+def _digest(path: Path) -> str:
+    if path.is_symlink():
+        return f"link to {path.readlink()}"
+    return blake2b(path.read_bytes()).hexdigest() if path.is_file() else "no file"
+
+
+def furnish(room: Path, make_model: Callable[..., Path]) -> None:
+    """Put into a room what the commands read: texts, tables, models and a run; it is the current directory.
+
+    All names are relative, so that a run in a copy of the room is still the run of its data.
+    """
+    write("lines.en", "".join(f"{line}\n" for line in ENGLISH))(room)
+    write("lines.ne", "".join(f"{line}\n" for line in NEPALI))(room)
+    pairs = [{"en": one, "ne": other} for one, other in zip(ENGLISH, NEPALI, strict=True)]
+    write("pairs.jsonl", "".join(f"{json.dumps(pair)}\n" for pair in pairs))(room)
+    write("pairs.json", json.dumps(pairs))(room)
+    write("scored.jsonl", "".join(json.dumps({"source": pair["en"], "target": pair["ne"]}) + "\n" for pair in pairs))(
+        room
+    )
+    for name, mark in ("pairs.tsv", "\t"), ("pairs.csv", ","):
+        write(name, "".join(f"{one}{mark}{other}\n" for one, other in [("en", "ne"), *zip(ENGLISH, NEPALI)]))(room)
+    write("valid.en", "".join(f"{line}\n" for line in ENGLISH))(room)
+    write("valid.ne", "".join(f"{line}\n" for line in NEPALI))(room)
+    write("old.txt", "precious\n")(room)
+    make_model(room / "model")
+    make_model(room / "other", norm="post")
+    assert obey(TRAIN.replace("--run new", "--run run")) == 0
+
+
+# Commands that succeed in a good room
+
+_SIZES = "--model.vocab-size 400 --model.width 8 --model.heads 2 --model.feed-forward 8 --model.encoder-layers 1 "
+_SIZES += "--model.decoder-layers 1 --training.updates 2 --training.validate-every 1 --training.keep 2 "
+_SIZES += "--training.workers 1 --valid-lines 2 --num-beams 1 --quiet"
+TRAIN = f"recipe --run new {_SIZES} --source lines.en --target lines.ne"
+VALIDATED = f"{TRAIN} --filters.overlap keep --valid-source valid.en --valid-target valid.ne"
+RESUME = f"{TRAIN.replace('--run new', '--run run')} --resume"
+TABLE = f"recipe --run new {_SIZES} --data"

@@ -1,0 +1,78 @@
+"""What is shown of a translation fits together, and scoring it finds what the search found."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolkit
+from toolkit.commands.records import rounded_rows
+from toolkit.errors import ConfigError, DataError
+
+TEXTS = ["I am a boy.", " ", "She eats rice."]
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_model):
+    return toolkit.load(tiny_model)
+
+
+@given(rows=st.lists(st.lists(st.floats(1e-6, 1), min_size=4, max_size=4), min_size=1, max_size=5))
+def test_rounded_rows_still_sum_to_1(rows):
+    rows = np.array(rows)
+    rows /= rows.sum(axis=1, keepdims=True)
+    rounded = rounded_rows(rows.astype(np.float32))
+    np.testing.assert_allclose(rounded.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_allclose(rounded, rows, atol=1.01e-4)
+    np.testing.assert_allclose(rounded, np.round(rounded, 4), atol=1e-12)
+
+
+def test_the_first_translation_is_the_one_that_translate_gives(translator):
+    settings = {"num_beams": 3, "max_new_tokens": 10}
+    found = translator.translate_n(TEXTS, num_return_sequences=2, **settings)
+    assert [group[0].text if group else "" for group in found] == translator.translate(TEXTS, **settings)
+    assert [len(group) for group in found] == [2, 0, 2]
+    assert found[0][0].attention is None
+
+
+@pytest.mark.parametrize("text", TEXTS[::2])
+def test_scoring_the_ids_finds_the_score_of_the_search(translator, text):
+    [group] = translator.translate_n([text], num_beams=3, num_return_sequences=3)
+    scored = translator.score([text] * 3, [each.ids for each in group], batch_size=2)
+    for one, other in zip(group, scored, strict=True):
+        assert one.log_prob == pytest.approx(other.log_prob, abs=1e-4)
+        assert one.token_log_probs == pytest.approx(other.token_log_probs, abs=1e-4)
+        assert (one.ids, one.tokens, one.text) == (other.ids, other.tokens, other.text)
+
+
+def test_alignments_fit_the_words(translator):
+    groups = translator.translate_n(TEXTS, alignments=True, max_new_tokens=9, batch_size=1)
+    for text, group in zip(TEXTS, groups, strict=True):
+        for each in group:
+            assert each.attention.shape == (len(each.tokens), len(each.source_tokens))
+            np.testing.assert_allclose(each.attention.sum(axis=1), 1, atol=1e-5)
+            assert all(source < len(text.split()) for source, _ in each.alignment)
+            assert {target for _, target in each.alignment} == set(range(len(each.text.split())))
+
+
+def test_prefixes_are_one_for_all_or_one_for_each(translator):
+    settings = {"max_new_tokens": 4}
+    both = translator.translate(["I", "You"], prefix="म", **settings)
+    assert all(text.startswith("म") for text in both)
+    assert translator.translate(["I", "You"], prefix=["म", ""], **settings) == [
+        both[0],
+        translator.translate("You", **settings),
+    ]
+    with pytest.raises(DataError, match="3 prefixes are given for 2 texts"):
+        translator.translate(["I", "You"], prefix=["a", "b", "c"])
+
+
+def test_what_cannot_be_scored_is_named(translator):
+    with pytest.raises(DataError, match="2 sources and 1 targets"):
+        translator.score(["a", "b"], ["c"])
+    with pytest.raises(DataError, match="text 2 has a blank source"):
+        translator.score(["a", " "], ["b", "c"])
+    with pytest.raises(DataError, match="the translation of text 1 has ids"):
+        translator.score(["a"], [[-1]])
+    with pytest.raises(ConfigError, match="num_return_sequences"):
+        translator.translate_n(["a"], num_return_sequences=0)

@@ -1,0 +1,66 @@
+"""toolkit average: one model out of several checkpoints."""
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from tyro.conf import Positional
+
+from toolkit.api import find_model
+from toolkit.commands.console import emit
+from toolkit.errors import ConfigError, ModelError
+from toolkit.files import replaced_directory
+from toolkit.models.storage import save_model
+from toolkit.training.averaging import average_models, tokenizer_files
+from toolkit.training.run import SETTINGS_FILE, Run
+
+
+@dataclass
+class Average:
+    """Average the weights of checkpoints that share their settings and tokenizer into one model.
+
+    The checkpoints of one run (train with --training.keep 5 or so) average well; those of separate runs, whose initial
+    values differ, do not.
+    """
+
+    models: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="MODEL...")]]
+    """Directories of models, or of runs: a run means all checkpoints that it has kept."""
+    output: Path
+    """Directory to write; it must not exist yet."""
+    last: int = 0
+    """Of a run, only so many of the newest checkpoints; 0: all."""
+    half: bool = False
+    """Store the weights in float16."""
+
+    def run(self) -> None:
+        if self.last < 0:
+            raise ConfigError(f"--last is {self.last}: it must not be negative")
+        if self.output.exists() and (not self.output.is_dir() or any(self.output.iterdir())):
+            raise ConfigError(f"{self.output} already exists: choose another --output, or remove it")
+        directories = [directory for name in self.models for directory in checkpoints(name, self.last)]
+        if len(directories) < 2:
+            raise ConfigError(f"{' '.join(self.models) or 'nothing'} is one model: an average needs two or more")
+        model = average_models(directories)
+        metrics = {"average_of": list(map(str, directories)), "command": shlex.join(["toolkit", *sys.argv[1:]])}
+        with replaced_directory(self.output) as new:
+            save_model(model, new, metrics, self.half)
+            for name, content in tokenizer_files(directories[0]).items():
+                (new / name).write_bytes(content)
+        emit([f"{self.output}: the average of {len(directories)} checkpoints", *(f"    {d}" for d in directories)])
+
+
+def checkpoints(name: str, last: int) -> list[Path]:
+    """The models that an argument means: the newest `last` checkpoints of a run (0: all), or one model.
+
+    Raises ModelError where there is none.
+    """
+    path = Path(name)
+    if not (path / SETTINGS_FILE).exists():
+        return [find_model(name)]
+    steps = Run(path, {}).steps()
+    if not steps:
+        raise ModelError(f"{path} is a run without checkpoints")
+    return steps[-last:]

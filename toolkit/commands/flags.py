@@ -1,0 +1,123 @@
+"""Flags of a command or a recipe, read by tyro; a mistake in them is told in one sentence, where tyro draws a box."""
+
+import difflib
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import MISSING, fields
+from typing import TypeVar
+
+from toolkit.errors import ConfigError
+
+T = TypeVar("T")
+
+# What Python says of a word that is no number, and what is meant.
+_NUMBERS = (("invalid literal for int", "a whole number"), ("could not convert string to float", "a number"))
+
+
+def parse_flags(command: type[T] | T, program: str, arguments: Sequence[str]) -> T:
+    """Make an instance of the dataclass `command` from flags; `--help` prints what they are and ends the process.
+
+    command: the class, or an instance that gives the defaults.
+
+    Raises ConfigError for a flag that does not exist, a value that does not fit, and one that is missing.
+    """
+    try:
+        with redirect_stderr(io.StringIO()):
+            return _read(command, program, arguments)
+    except SystemExit as leaving:
+        if not leaving.code:  # after --help
+            raise
+    # Once more for the words, on a page so wide that none of them is broken.
+    with _wide_page():
+        complaint = _printed(redirect_stderr, command, program, arguments)
+        flags = _flags(_printed(redirect_stdout, command, program, ["--help"]))
+    raise ConfigError(f"{_sentence(complaint, flags, command)} (see {program} --help)")
+
+
+def _read(command: type[T] | T, program: str, arguments: Sequence[str]) -> T:
+    import tyro
+
+    defaults = {} if isinstance(command, type) else {"default": command}
+    command = command if isinstance(command, type) else type(command)
+    return tyro.cli(command, prog=program, args=list(arguments), config=(tyro.conf.FlagCreatePairsOff,), **defaults)
+
+
+@contextmanager
+def _wide_page() -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(COLUMNS="100000", TERM="dumb")
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _printed(redirect: Callable, command: type, program: str, arguments: Sequence[str]) -> str:
+    """What tyro prints to one of the streams, line by line without the box."""
+    page = io.StringIO()
+    with redirect(page), suppress(SystemExit):
+        _read(command, program, arguments)
+    lines = (line.strip("│| ") for line in page.getvalue().splitlines())
+    return "\n".join(line for line in lines if re.search(r"\w", line))
+
+
+def _flags(text: str) -> list[str]:
+    """All flags that a help page explains: each begins a line."""
+    return [flag for line in text.splitlines() if line.startswith("-") for flag in re.findall(r"--[\w.-]+", line)]
+
+
+def _sentence(complaint: str, flags: list[str], command: type) -> str:
+    """What is wrong, in our words where the complaint is one that we know."""
+    if found := re.search(r"^Unrecognized.*?: *(.+)", complaint, re.MULTILINE):
+        return _unknown(found[1].split(", "), flags)
+    if found := re.search(r"invalid choice '(.*)' for argument '(.*?)'\. Expected one of (.+)\.", complaint):
+        choices = ", ".join(re.findall("'(.*?)'", found[3]))
+        return f"{found[2]} is {found[1]!r}: it must be one of {choices}"
+    if found := re.search(r"Missing value for argument '(.*?)'", complaint):
+        return f"{found[1]} needs a value"
+    if "Missing from" in complaint:
+        missing = _missing(complaint, flags, command)
+        return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+    if found := re.search(r"Error parsing (\S+): (.+)", complaint):
+        return _misread(found[1], found[2], complaint)
+    lines = [line for line in complaint.splitlines() if "full helptext" not in line]
+    return " ".join(lines) or "the flags cannot be read"
+
+
+def _misread(flag: str, reason: str, complaint: str) -> str:
+    """What kind of value a flag has, of several kinds the last."""
+    for words, kind in _NUMBERS:
+        if found := re.search(rf"{words}.*?: ('.*'|\".*\")", complaint):
+            return f"{flag} is {found[1]}: it must be {kind}"
+    return f"{flag} cannot be read: {reason.rstrip('.')}"
+
+
+def _missing(complaint: str, flags: list[str], command: type) -> list[str]:
+    """The names of flags and words that must be given and are not: of words, those are the last ones."""
+    needed = [field.name for field in fields(command) if field.default is field.default_factory is MISSING]
+    words = [name for name in needed if f"--{name.replace('_', '-')}" not in flags]
+    missing = re.findall(r"^(--[\w.-]+)", complaint, re.MULTILINE)
+    count = complaint.count("(required)") - len(missing)
+    return (words[-count:] if count > 0 else []) + missing
+
+
+def _unknown(words: list[str], flags: list[str]) -> str:
+    """Name the first word that is no flag, and the flag that it resembles."""
+    unknown = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
+    if unknown is None:
+        return f"{words[0]!r} is a word too many"
+    meant = max(flags, key=lambda flag: _likeness(unknown, flag), default="")
+    if not meant or _likeness(unknown, meant) < 0.7:
+        return f"there is no flag {unknown}"
+    return f"there is no flag {unknown}: did you mean {meant}?"
+
+
+def _likeness(unknown: str, flag: str) -> float:
+    """From 0 to 1; a flag may be written without the group that it is in (--updates for --training.updates)."""
+    unknown = unknown.replace("_", "-").lower()
+    names = (flag, "--" + flag.removeprefix("--").rpartition(".")[2])
+    return max(difflib.SequenceMatcher(None, unknown, name).ratio() for name in names)

@@ -1,0 +1,151 @@
+"""Reading all sources of a corpus once: what passes the filters goes to the disk, everything else is counted."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from toolkit.data.filters import PLACES, Filters, Finding, Findings, counted
+from toolkit.data.origins import Origins
+from toolkit.data.repeated import among, seen_before, text_hashes
+from toolkit.data.sentences import tidy
+from toolkit.data.sources import Located, PairSource
+from toolkit.data.store import ArrayWriter, RaggedWriter, chunks, map_array
+from toolkit.errors import ConfigError, DataError
+
+Split = Literal["train", "valid"]
+SPLITS: tuple[Split, ...] = ("train", "valid")
+Kept = tuple[bytes, bytes, int]  # source and target in UTF-8, and their line
+
+
+class Gathering:
+    """Writes the texts of a corpus into a directory, as a context manager, and chooses among them.
+
+    Validation sources are read first. Beside what is on the disk this keeps 16 bytes a pair, and about 30 more while it
+    looks for duplicates.
+    """
+
+    def __init__(self, directory: Path, filters: Filters, reverse: bool):
+        self.directory, self.filters, self.reverse = directory, filters, reverse
+        self.sources: list[tuple[PairSource, Split]] = []
+        self.read_from: list[int] = []  # pairs that each source gave
+        self.begins: list[int] = []  # its first row
+        self.rows = 0
+        self.findings: dict[Split, Findings] = {split: {} for split in SPLITS}
+        self._hashes = [(np.empty(0, "<u8"), np.empty(0, "<u8"))]  # of sources and of pairs
+        self._texts = [RaggedWriter(directory / side, np.uint8) for side in ("source", "target")]
+        self._lines = ArrayWriter(directory / "lines.npy", np.int64)
+
+    def __enter__(self) -> "Gathering":
+        with ExitStack() as stack:
+            for writer in (*self._texts, self._lines):
+                stack.enter_context(writer)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.__exit__(*error)
+
+    def read(self, source: PairSource, split: Split) -> None:
+        """Read a whole source. Raises DataError for what it refuses and for what the filters refuse."""
+        self.sources.append((source, split))
+        self.begins.append(self.rows)
+        self.read_from.append(0)
+        for chunk in chunks(self._pass(source, split)):
+            sources, targets, lines = zip(*chunk, strict=True)
+            for writer, texts in zip(self._texts, (sources, targets), strict=True):
+                writer.extend(texts)
+            self._lines.append(np.array(lines))
+            # No tidy text has a line feed, so that two different pairs are never the same text.
+            joined = (source + b"\n" + target for source, target in zip(sources, targets, strict=True))
+            self._hashes.append((text_hashes(text.decode().lower().encode() for text in sources), text_hashes(joined)))
+            self.rows += len(chunk)
+
+    def _pass(self, source: PairSource, split: Split) -> Iterator[Kept]:
+        """The pairs of a source that may stay, tidied."""
+        for pair in source:
+            self.read_from[-1] += 1
+            texts = tidy(pair.source), tidy(pair.target)
+            if not all(texts):
+                self._refuse_blank(source, pair, "target" if texts[0] else "source")
+                objection = "empty"
+            else:
+                # A validation set stays as it is given: scores on it must mean the same whatever the filters are.
+                objection = self.filters.objection(*texts) if split == "train" else None
+            if objection:
+                self._count(split, objection, source, pair.line)
+                continue
+            try:
+                first, second = (text.encode() for text in texts)
+            except UnicodeEncodeError:
+                raise DataError(
+                    f"{source.place(pair.line)} has half of a surrogate pair, which is not text: correct or delete it"
+                ) from None
+            yield (second, first, pair.line) if self.reverse else (first, second, pair.line)
+
+    def _refuse_blank(self, source: PairSource, pair: Located, side: str) -> None:
+        if self.filters.empty == "refuse":
+            raise DataError(
+                f"{source.place(pair.line)} has a blank {side}: write its text, delete the pair, "
+                "or leave such pairs out with --filters.empty drop"
+            )
+
+    def _count(self, split: Split, kind: str, source: PairSource, line: int, dropped: bool = True) -> None:
+        self.findings[split].setdefault(kind, Finding(dropped=dropped)).add(lambda: source.place(line))
+
+    def origins(self) -> Origins:
+        """Where the texts came from; after everything is read and written."""
+        lines = map_array(self.directory / "lines.npy")
+        return Origins(self.begins, lines, [source.place for source, _ in self.sources])
+
+    def choose(self, valid_lines: int) -> dict[Split, np.ndarray]:
+        """The rows that are trained and validated on, each ascending; after everything is read and written.
+
+        Where no validation sources were read, `valid_lines` pairs are taken evenly out of the training pairs.
+
+        Raises DataError if nothing is left for one of them, ConfigError if nothing should be taken out.
+        """
+        given = sum(split == "valid" for _, split in self.sources)
+        first = [*self.begins, self.rows][given]
+        train, valid = np.arange(first, self.rows), np.arange(first)
+        sources, pairs = (np.concatenate(column) for column in zip(*self._hashes, strict=True))
+        train = self._without("duplicate", train, seen_before(pairs[first:]), self.filters.duplicates)
+        self._refuse_nothing("train", train)
+        if given == 0:
+            train, valid = take_out(train, valid_lines)
+        self._refuse_nothing("valid", valid)
+        train = self._without("overlap", train, among(sources[train], sources[valid]), self.filters.overlap)
+        self._refuse_nothing("train", train)
+        return {"train": train, "valid": valid}
+
+    def _without(self, kind: str, rows: np.ndarray, found: np.ndarray, decision: str) -> np.ndarray:
+        """The rows without those that were found, if so decided; counted in any case."""
+        if not found.any():
+            return rows
+        origins, first = self.origins(), rows[found][:PLACES].tolist()
+        places = [origins.place(row) for row in first]
+        self.findings["train"][kind] = Finding(int(found.sum()), decision == "drop", places)
+        return rows[~found] if decision == "drop" else rows
+
+    def _refuse_nothing(self, split: Split, rows: np.ndarray) -> None:
+        if len(rows):
+            return
+        found, limits = self.findings[split].items(), asdict(self.filters)
+        losses = [counted(finding, kind, limits) for kind, finding in found if finding.dropped]
+        purpose = "train" if split == "train" else "validate"
+        reason = f"the filters left out {' and '.join(losses)}" if losses else "the sources have no pairs"
+        raise DataError(f"nothing is left to {purpose} on: {reason}")
+
+
+def take_out(rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """(rows,) without `count` of them, evenly spaced, and those. Raises DataError if that is more than half."""
+    if count < 1:
+        raise ConfigError(f"valid_lines is {count}: validation needs at least one pair, or files of its own")
+    if count * 2 > len(rows):
+        raise DataError(f"{len(rows)} pairs are too few to take {count} out for validation: lower --valid-lines")
+    taken = np.zeros(len(rows), bool)
+    taken[np.arange(count) * len(rows) // count] = True
+    return rows[~taken], rows[taken]

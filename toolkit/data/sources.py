@@ -1,0 +1,180 @@
+"""Where pairs of sentences come from: line-aligned files, tables and datasets, streams that can say where they are."""
+
+import hashlib
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from toolkit.data.readers import count_lines, iter_lines, opened
+from toolkit.data.tables import TABLE_SUFFIXES, Columns, Table, open_dataset, open_table, table_rows, table_suffix
+from toolkit.errors import ConfigError, DataError
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*/[\w.-]+")
+
+
+class Located(NamedTuple):
+    """A pair in Unicode normal form C, and the line or row it stands in, counted from 1."""
+
+    source: str
+    target: str
+    line: int
+
+
+class PairSource(Protocol):
+    """Pairs that are read from the disk, from the beginning at every iteration; memory does not grow with them."""
+
+    name: str
+
+    def __iter__(self) -> Iterator[Located]: ...
+
+    def place(self, line: int) -> str:
+        """Where `Located.line` is to be found, for a sentence: "my.en, line 7"."""
+        ...
+
+    def fingerprint(self) -> str:
+        """A hexadecimal digest that changes when the contents do, and not when only names do."""
+        ...
+
+
+class LineFiles:
+    """Two text files, line i of one the translation of line i of the other.
+
+    Raises DataError, naming file and line, at once for files of unequal length, and for what `iter_lines` refuses when
+    it is reached. Blank lines are texts like any others.
+    """
+
+    def __init__(self, source: Path, target: Path):
+        self.name = str(source)
+        self._paths = (source, target)
+        self._count()
+
+    def __iter__(self) -> Iterator[Located]:
+        for number, texts in enumerate(self._texts(), start=1):
+            yield Located(*texts, number)
+
+    def place(self, line: int) -> str:
+        return f"{self.name}, line {line}"
+
+    def fingerprint(self) -> str:
+        return _digest_of_files(self._paths)
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
+        try:
+            yield from zip(*map(iter_lines, self._paths), strict=True)
+        except ValueError as error:
+            raise DataError(f"{self.name} or its translation changed while they were read: start again") from error
+
+    def _count(self) -> None:
+        for path in self._paths:
+            _refuse_pipe(path)
+        (short, short_path), (long, long_path) = sorted(
+            ((count_lines(path), path) for path in self._paths), key=lambda side: side[0]
+        )
+        if short != long:
+            raise DataError(
+                f"{short_path} has {short} {'line' if short == 1 else 'lines'}, {long_path} has {long}: "
+                f"line {short + 1} of {long_path} has no translation"
+            )
+
+
+class TableRows:
+    """Two columns of a table."""
+
+    def __init__(self, table: Table):
+        self.name = table.name
+        self._table = table
+
+    def __iter__(self) -> Iterator[Located]:
+        return (Located(*row) for row in table_rows(self._table))
+
+    def place(self, line: int) -> str:
+        return self._table.place(line)
+
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for source, target, _ in self:
+            for text in (source, target):
+                data = text.encode("utf-8")
+                digest.update(len(data).to_bytes(8, "little") + data)
+        return digest.hexdigest()
+
+
+class TableFile(TableRows):
+    """Two columns of a TSV, CSV, JSON or Parquet file; see `open_table` for its formats and errors."""
+
+    def __init__(self, path: Path, columns: Columns):
+        _refuse_pipe(path)
+        super().__init__(open_table(path, columns))
+        self._path = path
+
+    def fingerprint(self) -> str:
+        return _digest_of_files([self._path])
+
+
+def open_sources(
+    source: Sequence[Path], target: Sequence[Path], data: Sequence[str], source_column: str, target_column: str
+) -> list[PairSource]:
+    """The sources that the arguments name: pairs of line-aligned files first, then tables and datasets, in order.
+
+    Each entry of `data` is a table file (see `open_table`), a directory in the layout of the Hugging Face Hub or a
+    name on the Hub, "owner/name"; after the latter two ":CONFIG" or ":CONFIG:SPLIT" may follow, where CONFIG may be
+    empty and SPLIT is "train" if it is not given. The columns are looked for in all of them.
+
+    Raises DataError for what is missing or damaged, as each kind of source does, and ConfigError for arguments that
+    do not fit together.
+    """
+    if len(source) != len(target):
+        raise ConfigError(
+            f"{len(source)} source and {len(target)} target files are given: give one target file for each source file"
+        )
+    if data and source_column == target_column:
+        raise ConfigError(f"source and target column are both {source_column}: name two columns")
+    files: list[PairSource] = [LineFiles(*paths) for paths in zip(source, target, strict=True)]
+    return files + [_open_data(text, (source_column, target_column)) for text in data]
+
+
+def _open_data(text: str, columns: Columns) -> PairSource:
+    name, _, rest = text.partition(":")
+    if name and _mode(Path(text)):  # a path may contain a colon
+        name, rest = text, ""
+    config, _, split = rest.partition(":")
+    path, mode = Path(name), _mode(Path(name)) if name else 0  # a path of no characters is the directory we are in
+    is_table = table_suffix(path) is not None
+    if stat.S_ISDIR(mode) or (not mode and not is_table and _HUB_NAME.fullmatch(name)):
+        return TableRows(open_dataset(name, config, split or "train", columns))
+    if not mode:
+        raise DataError(
+            f"{name} does not exist: give a table ({', '.join(TABLE_SUFFIXES)}), a directory, or owner/name on the Hub"
+        )
+    if rest:
+        raise DataError(f"{name} is a file, which has no configurations and splits: leave out :{rest}")
+    if not is_table:
+        raise DataError(
+            f"{name} is not a table ({', '.join(TABLE_SUFFIXES)}): "
+            "two line-aligned files are given as --source and --target"
+        )
+    return TableFile(path, columns)
+
+
+def _mode(path: Path) -> int:
+    """What a path names, for `stat`; 0 for nothing."""
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError):
+        return 0
+
+
+def _refuse_pipe(path: Path) -> None:
+    mode = _mode(path)
+    if mode and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise DataError(f"{path} is a pipe or a device, and pairs are read more than once: write them to a file first")
+
+
+def _digest_of_files(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        with opened(path) as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()

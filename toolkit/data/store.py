@@ -1,0 +1,149 @@
+"""Sequences of different lengths in files that are mapped, not read: a corpus may be larger than memory.
+
+A store is two `.npy` files, all values one after the other and where each sequence begins. They are written in one
+pass, a chunk at a time.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from toolkit.errors import DataError
+
+Item = TypeVar("Item")
+CHUNK = 1024  # sequences that are handled together: enough for NumPy, little to keep in memory
+
+
+def chunks(items: Iterable[Item], size: int = CHUNK) -> Iterator[list[Item]]:
+    """The items in lists of `size`, the last one shorter."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+class ArrayWriter:
+    """A one-dimensional `.npy` file that grows, as a context manager. Raises OSError where it cannot be written."""
+
+    def __init__(self, path: Path, dtype: type):
+        self.path, self.dtype, self.length = path, np.dtype(dtype), 0
+
+    def __enter__(self) -> "ArrayWriter":
+        self._file = self.path.open("xb")
+        self._write_header()
+        return self
+
+    def append(self, values: np.ndarray) -> None:
+        """Add (n,) values at the end."""
+        self._file.write(np.ascontiguousarray(values, self.dtype).data)
+        self.length += len(values)
+
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        with self._file:
+            if kind is None:
+                self._file.seek(0)
+                self._write_header()
+
+    def _write_header(self) -> None:
+        """The format leaves room in the header for a length that grows, so the last header fits over the first."""
+        description = np.lib.format.dtype_to_descr(self.dtype)
+        shape = {"descr": description, "fortran_order": False, "shape": (self.length,)}
+        np.lib.format.write_array_header_1_0(self._file, shape)
+
+
+def map_array(path: Path) -> np.ndarray:
+    """A `.npy` file as an array that the system reads from the disk where it is looked at.
+
+    Raises DataError if it is missing or damaged.
+    """
+    try:
+        # As a plain array: indexing a `memmap` takes many times as long.
+        return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+    except (OSError, ValueError, EOFError) as error:
+        raise damaged(path) from error
+
+
+def damaged(path: Path) -> DataError:
+    return DataError(f"{path} is missing or damaged: delete {path.parent} and have it made again from the data")
+
+
+class RaggedWriter:
+    """Writes a store, as a context manager; `prefix` is the path without the endings of its two files."""
+
+    def __init__(self, prefix: Path, dtype: type):
+        self._values = ArrayWriter(_values_path(prefix), dtype)
+        self._offsets = ArrayWriter(_offsets_path(prefix), np.int64)
+
+    def __enter__(self) -> "RaggedWriter":
+        with ExitStack() as stack:
+            stack.enter_context(self._values)
+            stack.enter_context(self._offsets)
+            self._stack = stack.pop_all()
+        self._offsets.append(np.zeros(1))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.__exit__(*error)
+
+    def extend(self, items: Sequence[bytes] | Sequence[Sequence[int]]) -> None:
+        """Add some sequences: bytes where the store is of bytes, whole numbers otherwise."""
+        lengths = np.fromiter(map(len, items), np.int64, len(items))
+        ends = self._values.length + np.cumsum(lengths)
+        if self._values.dtype == np.uint8:
+            self._values.append(np.frombuffer(b"".join(items), np.uint8))
+        else:
+            count = int(lengths.sum())
+            self._values.append(np.fromiter(chain.from_iterable(items), self._values.dtype, count))
+        self._offsets.append(ends)
+
+
+class RaggedStore(Sequence[np.ndarray]):
+    """A store, opened: `store[i]` is the i-th sequence, (length,), a view of what is on the disk.
+
+    Pickled as its path: another process maps the same files. Raises DataError if one of them is missing or damaged.
+    """
+
+    def __init__(self, prefix: Path):
+        self.prefix = prefix.absolute()
+        self.values = map_array(_values_path(self.prefix))
+        self.offsets = map_array(_offsets_path(self.prefix))
+        if len(self.offsets) == 0 or self.offsets[-1] != len(self.values):
+            raise damaged(_values_path(self.prefix))
+
+    @classmethod
+    def write(cls, prefix: Path, items: Iterable[bytes] | Iterable[Sequence[int]], dtype: type) -> "RaggedStore":
+        """Write all items and open what was written. Raises OSError where a file exists or cannot be written."""
+        with RaggedWriter(prefix, dtype) as writer:
+            for chunk in chunks(items):
+                writer.extend(chunk)
+        return cls(prefix)
+
+    def __reduce__(self) -> tuple[type, tuple[Path]]:
+        return type(self), (self.prefix,)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        if index < 0:
+            index += len(self)
+            if index < 0:
+                raise IndexError("no sequence so far in front")
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """The length of every sequence, (sequences,), int32."""
+        return np.diff(self.offsets).astype(np.int32)
+
+
+def _values_path(prefix: Path) -> Path:
+    return prefix.with_name(f"{prefix.name}.values.npy")
+
+
+def _offsets_path(prefix: Path) -> Path:
+    return prefix.with_name(f"{prefix.name}.offsets.npy")

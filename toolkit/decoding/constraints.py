@@ -1,0 +1,72 @@
+"""What an output must be, whatever the model prefers: how it begins, and where it may, or must, end."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolkit.decoding.distribution import forbid_control_tokens, force_end
+from toolkit.functional.arrays import Array
+from toolkit.tokenization.special import EOS
+
+
+class Constraints:
+    """The limits of B outputs, and which tokens each may write next.
+
+    limits: (B,) tokens that each output may have, prefix and end mark included. prefixes: ids that each begins with,
+    at least one token shorter than its limit. min_new_tokens: after the prefix, so many tokens come before the end
+    mark. forced_end: what happens at the limit (see `GenerationConfig`).
+    """
+
+    def __init__(
+        self,
+        limits: Array,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        min_new_tokens: int = 0,
+        forced_end: str = "scored",
+    ):
+        self.limits, self.forced_end = limits, forced_end
+        self._lengths = np.array([len(prefix) for prefix in prefixes or [()] * len(limits)], np.int64)
+        self._prefixes = np.zeros((len(limits), self._lengths.max(initial=0)), np.int64)
+        for row, prefix in zip(self._prefixes, prefixes or (), strict=False):
+            row[: len(prefix)] = prefix
+        self._earliest = self._lengths + min_new_tokens
+        self._last_earliest = int(self._earliest.max(initial=0))
+
+    @property
+    def longest(self) -> int:
+        """The largest of the limits."""
+        return int(self.limits.max(initial=0))
+
+    def impose(self, logits: Array, normalizers: Array, sentences: Array, step: int) -> Array:
+        """Take away what may not be the token after `step` others; returns which sentences are at their limit, (B,).
+
+        Shapes: sentences (B,), logits (B·W, V) and their normalizers (B·W,), changed in place: log-probabilities,
+        logits - normalizers, stay the model's own, but for a free end mark, which has 0.
+        """
+        width = len(logits) // max(len(sentences), 1)
+        at_limit = self.limits[sentences] == step + 1
+        if step < self._last_earliest:
+            self._impose_beginning(logits, np.repeat(sentences, width), step)
+        else:
+            forbid_control_tokens(logits)
+        if self.forced_end != "none" and at_limit.any():
+            rows = np.repeat(at_limit, width)
+            force_end(logits, rows)
+            if self.forced_end == "free":
+                logits[rows, EOS] = normalizers[rows] = 0
+        return at_limit
+
+    def _impose_beginning(self, logits: Array, sentences: Array, step: int) -> None:
+        """Leave the prefix's token while it lasts, and no end mark before the earliest one.  sentences: (B·W,)."""
+        rows = np.flatnonzero(step < self._lengths[sentences])
+        tokens = self._prefixes[sentences[rows], step] if len(rows) else rows
+        kept = logits[rows, tokens]
+        forbid_control_tokens(logits)
+        logits[step < self._earliest[sentences], EOS] = -np.inf
+        logits[rows] = -np.inf
+        logits[rows, tokens] = kept
+
+    def ended_by_itself(self, sentences: Array | int, lengths: Array | int, last: Array | int) -> Array:
+        """Whether the model, not the limit, ended outputs of these lengths, their `last` tokens included."""
+        ends = last == EOS
+        return ends if self.forced_end == "none" else ends & (lengths < self.limits[sentences])
