@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from toolkit.commands.console import emit
 from toolkit.commands.recipe import run_recipe
 from toolkit.data.corpus import Corpus
 from toolkit.data.filters import Filters
@@ -28,6 +29,7 @@ from toolkit.data.subwords import SubwordSampler
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.evaluation.scores import Scores, bleu_chrf
+from toolkit.files import check_new_directory
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import load_model, read_metrics, replaced_directory, save_metrics, save_model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
@@ -139,14 +141,24 @@ def defaults(arguments: Sequence[str]) -> Recipe:
 
 
 def main(recipe: Recipe) -> None:
-    if recipe.seeds and recipe.export:
-        raise ConfigError("--export takes one model and --seeds trains several: export the best by a run of its own")
+    check(recipe)
     for seed in recipe.seeds:
         run = recipe.run / f"seed-{seed}"
         begun = recipe.resume and run.is_dir()
         train(replace(recipe, run=run, resume=begun, seeds=(), training=replace(recipe.training, seed=seed)))
     if not recipe.seeds:
         train(recipe)
+
+
+def check(recipe: Recipe) -> None:
+    """Raises ConfigError for what would otherwise be refused when hours of training are over."""
+    GenerationConfig(num_beams=recipe.num_beams)
+    if recipe.seeds and recipe.export:
+        raise ConfigError("--export takes one model and --seeds trains several: export the best by a run of its own")
+    if len({*recipe.seeds}) < len(recipe.seeds) or any(seed < 0 for seed in recipe.seeds):
+        raise ConfigError(f"--seeds {' '.join(map(str, recipe.seeds))}: give different ones, none of them negative")
+    if recipe.export:
+        check_new_directory(recipe.export, "--export")
 
 
 def train(recipe: Recipe) -> None:
@@ -160,17 +172,13 @@ def train(recipe: Recipe) -> None:
         run.create()
     try:
         corpus, tokenizer = prepare(recipe, run, sources, valid_sources)
-    except ToolkitError:
+        trainer = make_trainer(recipe, run, corpus, tokenizer)
+    except (ToolkitError, MemoryError):
         if not recipe.resume:
             run.discard()
         raise
     for line in (*corpus.describe(), describe(corpus.examples("train"))):
         tell(recipe, line)
-    task = make_task(recipe, corpus, tokenizer)
-    valid = corpus.example_texts("valid")
-    evaluate = functools.partial(evaluate_pairs, tokenizer=tokenizer, pairs=valid)
-    build = functools.partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size))
-    trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
     tell(recipe, f"{trainer.model.parameter_count:,} parameters, {tokenizer.vocab_size} tokens")
     progress = trainer.train(saved)
     if trainer.interrupted:
@@ -178,7 +186,8 @@ def train(recipe: Recipe) -> None:
         return
     tell(recipe, f"trained {progress.update} updates in {progress.seconds:.0f} s; best: update {progress.best_update}")
     if recipe.source or recipe.data:
-        finish(recipe, run, tokenizer, f"validation_beam_{recipe.num_beams}", list(valid))
+        valid = list(corpus.example_texts("valid"))
+        finish(recipe, run, tokenizer, f"validation_beam_{recipe.num_beams}", valid)
     else:
         finish(recipe, run, tokenizer, "test", embedded_test(recipe.reverse))
 
@@ -201,7 +210,7 @@ def settings_of(recipe: Recipe, sources: list[PairSource], valid_sources: list[P
     files = {name: own.pop(name) for name in ("source", "target", "valid_source", "valid_target")}
     own |= {name: [str(path) for path in paths] for name, paths in files.items()}
     own |= {"tables": own.pop("data"), "valid_tables": own.pop("valid_data")}
-    return own | {"data": {source.name: source.fingerprint() for source in (*sources, *valid_sources)}}
+    return own | {"data": {source.name: source.fingerprint()[:16] for source in (*sources, *valid_sources)}}
 
 
 def prepare(
@@ -227,6 +236,13 @@ def training_texts(corpus: Corpus, ignore_case: bool) -> Iterator[str]:
     """All training sentences, sources as the model will read them."""
     for source, target in zip(corpus.texts("train", "source"), corpus.texts("train", "target"), strict=True):
         yield from (spaced(source, ignore_case), spaced(target))
+
+
+def make_trainer(recipe: Recipe, run: Run, corpus: Corpus, tokenizer: Tokenizer) -> Trainer:
+    evaluate = functools.partial(evaluate_pairs, tokenizer=tokenizer, pairs=corpus.example_texts("valid"))
+    build = functools.partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size))
+    task = make_task(recipe, corpus, tokenizer)
+    return Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
 
 
 def make_task(recipe: Recipe, corpus: Corpus, tokenizer: Tokenizer) -> TranslationTask:
@@ -280,12 +296,13 @@ def finish(recipe: Recipe, run: Run, tokenizer: Tokenizer, name: str, pairs: Pai
         with replaced_directory(recipe.export) as new:
             save_model(model, new, metrics, half=True)
             tokenizer.save(new)
+    lines = []
     for index in range(0, len(pairs), max(1, len(pairs) // 12)):
         verdict = "" if translations[index] == targets[index] else f"    (reference: {targets[index]})"
-        print(f"{sources[index]}\n    {translations[index]}{verdict}")
-    print(f"{len(pairs)} held-out sentences: exact match {scores.exact_match:.1f} %, ", end="")
-    print(f"chrF {scores.chrf:.1f} ({scores.chrf_signature}), BLEU {scores.bleu:.1f} ({scores.bleu_signature})")
-    print(f"translate with: toolkit translate --model {recipe.run}")
+        lines += [sources[index], f"    {translations[index]}{verdict}"]
+    figures = f"chrF {scores.chrf:.1f} ({scores.chrf_signature}), BLEU {scores.bleu:.1f} ({scores.bleu_signature})"
+    lines.append(f"{len(pairs)} held-out sentences: exact match {scores.exact_match:.1f} %, {figures}")
+    emit([*lines, f"translate with: toolkit translate --model {recipe.run}"])
     return scores
 
 

@@ -116,9 +116,9 @@ def test_a_run_is_loaded_by_what_best_names_and_else_last(tiny_model, tmp_path):
     assert api.find_model(tmp_path) == tmp_path / "step-2"
     (tmp_path / "best").write_text("step-1\n")
     assert api.find_model(str(tmp_path)) == tmp_path / "step-1"
-    for foolish in ("step-3", "", "\udcff"):
+    for foolish, problem in ("step-3", "is not a model"), ("", "best is damaged"), ("\udcff", "best is damaged"):
         (tmp_path / "best").write_text(foolish, errors="surrogateescape")
-        with pytest.raises(ModelError, match="is not a model"):
+        with pytest.raises(ModelError, match=problem):
             toolkit.load(tmp_path)
 
 

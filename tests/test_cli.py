@@ -4,20 +4,16 @@ import builtins
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
 import toolkit
 from tests.outcome import Outcome
 from toolkit.cli import VERBS, main
 from toolkit.commands import windows
-from toolkit.tokenization import SentencePieceTokenizer
 
 LINES = ["I am a boy.", "", "She eats rice.", "   ", "Where do you go?", "I am a boy.", ""]
 
@@ -188,88 +184,6 @@ def test_a_mistake_is_told_in_one_sentence(translate, flags, words):
 @pytest.mark.parametrize("verb", [*VERBS, "--no-such-flag", "no-such-verb"])
 def test_an_unknown_flag_or_verb_is_told_in_one_sentence(run, verb):
     assert "no-such" in run(verb, "some", "words", "--no-such-flag").sentence
-
-
-def cut(name, keep):
-    def damage(directory):
-        content = (directory / name).read_bytes()
-        (directory / name).write_bytes(content[: int(len(content) * keep)])
-
-    return damage
-
-
-def config(**changes):
-    def damage(directory):
-        path = directory / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-    return damage
-
-
-def setting(**changes):
-    def damage(directory):
-        path = directory / "config.json"
-        content = json.loads(path.read_text())
-        content["model"] |= changes
-        path.write_text(json.dumps(content))
-
-    return damage
-
-
-def weights(change):
-    def damage(directory):
-        arrays = load_file(directory / "model.safetensors")
-        change(arrays)
-        save_file(arrays, directory / "model.safetensors")
-
-    return damage
-
-
-DAMAGES = {
-    **{
-        f"{name} cut to {keep}": cut(name, keep)
-        for name in ("config.json", "model.safetensors", "tokenizer.model")
-        for keep in (0, 0.001, 0.1, 0.5, 0.99)
-    },
-    **{
-        f"no {name}": lambda directory, name=name: (directory / name).unlink()
-        for name in ("config.json", "model.safetensors", "tokenizer.model")
-    },
-    "config is a list": lambda directory: (directory / "config.json").write_text("[]"),
-    "config is UTF-16": lambda directory: (directory / "config.json").write_text("{}", encoding="utf-16"),
-    "another format": config(format=99),
-    "another kind": config(kind="toaster"),
-    "a kind that is no name": config(kind=["seq2seq"]),
-    "no settings": config(model=None),
-    "an unknown setting": setting(colour="red"),
-    "a setting in words": setting(width="sixteen"),
-    "a fractional setting": setting(width=16.5, heads=1),
-    "a whole number with a point": setting(encoder_layers=1.0),
-    "a negative setting": setting(decoder_layers=-1),
-    "a setting that is missing": setting(feed_forward=None),
-    "a choice that is a list": setting(activation=["relu"]),
-    "larger than its weights": setting(width=32),
-    "larger than any memory": setting(width=10**9),
-    "a layer less": setting(encoder_layers=2),
-    "weights of another project": weights(lambda arrays: arrays.clear() or arrays.update(x=np.zeros(3))),
-    "one array less": weights(lambda arrays: arrays.popitem()),
-    "not a number": weights(lambda arrays: next(iter(arrays.values())).fill(np.nan)),
-    "whole numbers for weights": weights(lambda arrays: arrays.update({k: v.astype(int) for k, v in arrays.items()})),
-    "weights are text": lambda directory: (directory / "model.safetensors").write_text("hello " * 100),
-    "weights are a directory": lambda directory: (
-        (directory / "model.safetensors").unlink() or (directory / "model.safetensors").mkdir()
-    ),
-    "tokenizer is text": lambda directory: (directory / "tokenizer.model").write_text("hello " * 100),
-    "tokenizer of another model": lambda directory: SentencePieceTokenizer.train(["ab c"], 300).save(directory),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_damaged_model_is_refused_in_one_sentence(run, tiny_model, tmp_path, damage):
-    directory = shutil.copytree(tiny_model, tmp_path / "model")
-    damage(directory)
-    for arguments in (["translate", "--model", directory, "text"], ["info", directory]):
-        assert str(directory) in run(*arguments).sentence
 
 
 # The other verbs

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from toolkit import files
-from toolkit.errors import DataError
-from toolkit.files import atomic_writer, remove_directory, remove_leftovers, replaced_directory
+from toolkit.errors import ConfigError, DataError
+from toolkit.files import atomic_writer, check_new_directory, remove_directory, remove_leftovers, replaced_directory
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
@@ -134,3 +134,13 @@ def test_a_file_that_the_disk_has_no_room_for(tmp_path: Path) -> None:
     assert "DataError: " in result.stderr
     assert "cannot be written: File too large" in result.stderr
     assert contents(tmp_path) == {"file": "old"}
+
+
+@pytest.mark.parametrize(("name", "problem"), [("full", "exists"), ("file", "exists"), ("file/x", "file is a file")])
+def test_a_result_must_not_replace_anything(tmp_path, name, problem):
+    (tmp_path / "full" / "inner").mkdir(parents=True)
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(ConfigError, match=rf"{problem}.*--output"):
+        check_new_directory(tmp_path / name, "--output")
+    for free in "new", "new/inner", "full/inner":
+        check_new_directory(tmp_path / free, "--output")

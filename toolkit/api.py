@@ -1,12 +1,14 @@
 """From text to text: `load` a model directory, and translate with it."""
 
+import math
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from toolkit.data.sentences import sentence_ids, sentence_text
@@ -51,7 +53,7 @@ class Translator:
         self.model, self.tokenizer = model, tokenizer
         length = model.config.max_length
         self.limit = length if model.config.positions == "learned" else max(READING_LIMIT, length)
-        self._threads = ThreadpoolController()
+        self._threads, self._name = ThreadpoolController(), name
 
     def translate(
         self,
@@ -142,8 +144,9 @@ class Translator:
         for number, source in enumerate(encoded, start=1):
             if not source:
                 raise DataError(f"{where(number)} has a blank source: there is nothing to translate")
-        with self._one_thread():
+        with self._arithmetic():
             found = score(self.model, encoded, ids, batch_size, length_penalty)
+        self._check_finite([hypothesis.log_prob for hypothesis in found])
         results = [described(hypothesis, self.tokenizer) for hypothesis in found]
         return self._aligned(encoded, results, batch_size) if alignments else results
 
@@ -200,19 +203,31 @@ class Translator:
             begun = self._prefix_ids(prefixes, config, where)
             begun = [begun[index] for index in spoken]
         found: list[list[Hypothesis]] = [[] for _ in sources]
-        with self._one_thread():
+        with self._arithmetic():
             outputs = generate(self.model, [sources[index] for index in spoken], config, batch_size, begun, first)
         for index, hypotheses in zip(spoken, outputs, strict=True):
+            self._check_finite([hypothesis.log_prob for hypothesis in hypotheses] or [math.nan])
             found[index] = hypotheses
         return found
 
     def _aligned(self, sources: list[list[int]], translations: list[Translation], batch_size: int) -> list[Translation]:
-        with self._one_thread():
+        with self._arithmetic():
             return aligned(self.model, self.tokenizer, sources, translations, batch_size)
 
-    def _one_thread(self) -> AbstractContextManager:
-        """A decoding step is too small to be divided: two threads were measured several times slower than one."""
-        return self._threads.limit(limits=1, user_api="blas")
+    @contextmanager
+    def _arithmetic(self) -> Iterator[None]:
+        """A decoding step is too small to be divided: two threads were measured several times slower than one.
+
+        What overflows is told once, by `_check_finite`, and not by warnings on the way.
+        """
+        with self._threads.limit(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
+            yield
+
+    def _check_finite(self, log_probs: Sequence[float]) -> None:
+        if not all(map(math.isfinite, log_probs)):
+            raise ModelError(
+                f"{self._name} computes numbers that are not finite: it is damaged, or its training diverged"
+            )
 
     def _encode(self, texts: Sequence[str], where: Where, ignore_case: bool | None = None) -> list[list[int]]:
         """The ids of every text, by default as a source; none for a blank one."""
@@ -276,12 +291,13 @@ def find_model(path_or_name: str | os.PathLike[str]) -> Path:
     Raises ModelError, with the names there are, where nothing is found.
     """
     path, shipped = Path(path_or_name), shipped_models()
-    for candidate in (path, shipped.get(str(path_or_name), path)):
-        directory = model_directory(candidate)
-        if directory != candidate or (directory / CONFIG_FILE).exists():
-            return directory
-    if path.is_dir():
-        raise ModelError(f"{path} is not a model: it has no {CONFIG_FILE}")
+    with suppress(OSError):  # of a name that is too long for a path
+        for candidate in (path, shipped.get(str(path_or_name), path)):
+            directory = model_directory(candidate)
+            if directory != candidate or (directory / CONFIG_FILE).exists():
+                return directory
+        if path.is_dir():
+            raise ModelError(f"{path} is not a model: it has no {CONFIG_FILE}")
     names = ", ".join(sorted(shipped)) or "none is shipped"
     raise ModelError(f"there is no model {str(path_or_name)!r}: give the path of a directory, or a name ({names})")
 

@@ -28,11 +28,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def reported(action: Callable[[], None]) -> int:
     """Do something on the user's behalf -> an exit code; what the user got wrong is told in one sentence."""
+    if sys.stdout is not None:
+        # Nepali is written in UTF-8, and a line ends with LF, whatever this machine would do by itself.
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     try:
         action()
         return 0
     except ToolkitError as error:
         print(f"toolkit: {error}", file=sys.stderr)
+        return USER_ERROR
+    except MemoryError:
+        print(
+            "toolkit: there is not enough memory for this: a smaller model, batch or text needs less", file=sys.stderr
+        )
         return USER_ERROR
     except KeyboardInterrupt:
         print(file=sys.stderr)  # the shell's prompt begins a new line
@@ -43,9 +51,6 @@ def reported(action: Callable[[], None]) -> int:
 
 
 def _run(arguments: list[str]) -> None:
-    if sys.stdout is not None:
-        # Nepali is written in UTF-8, and a line ends with LF, whatever this machine would do by itself.
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     verb, *rest = arguments or ["--help"]
     if verb in ("-h", "--help"):
         emit(_help())

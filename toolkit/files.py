@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from toolkit.errors import DataError
+from toolkit.errors import ConfigError, DataError
 
 TEMPORARY, TEMPORARY_END = ".toolkit-", ".tmp"
 _OLD = f"{TEMPORARY}old-"  # a directory that holds what is being replaced
@@ -28,10 +28,10 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises DataError if `path` cannot be written or names something other than a regular file.
     """
     target = Path(path).resolve()  # a link keeps being a link: the file it names is replaced
-    if target.exists() and not target.is_file():  # renaming over /dev/null would replace the device itself
-        raise DataError(f"{path} is not a regular file: give the name of a file to write")
     temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{TEMPORARY_END}")
     try:
+        if target.exists() and not target.is_file():  # renaming over /dev/null would replace the device itself
+            raise DataError(f"{path} is not a regular file: give the name of a file to write")
         with temporary.open("xb") as file:
             yield file
             file.flush()
@@ -43,6 +43,22 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def check_new_directory(path: Path, flag: str) -> None:
+    """Before long work whose result is a directory: nothing may be there that the result would replace.
+
+    Raises ConfigError, naming the flag, where `path` names a file or a directory that is not empty, or where a file is
+    in the way to it.
+    """
+    try:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise ConfigError(f"{path} already exists: choose another {flag}, or remove it")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written ({error.strerror or error}): choose another {flag}") from error
+    for parent in path.parents:
+        if parent.exists() and not parent.is_dir():
+            raise ConfigError(f"{path} cannot be written ({parent} is a file): choose another {flag}")
 
 
 class replaced_directory:  # noqa: N801  (a context manager, used like a function)
@@ -57,9 +73,9 @@ class replaced_directory:  # noqa: N801  (a context manager, used like a functio
         self.path = path
 
     def __enter__(self) -> Path:
-        if self.path.exists() and not self.path.is_dir():
-            raise DataError(f"{self.path} is a file: give the name of a directory to write")
         try:
+            if self.path.exists() and not self.path.is_dir():
+                raise DataError(f"{self.path} is a file: give the name of a directory to write")
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.new = _temporary_directory(self.path, f"{TEMPORARY}{self.path.name}.")
         except OSError as error:

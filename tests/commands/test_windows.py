@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from toolkit.commands import windows
+from toolkit.data.readers import counted
 from toolkit.errors import DataError
 
 LINES = ["a", "", "b", " \t", "c", "d", "e"]
@@ -51,7 +52,9 @@ def test_a_partner_of_another_length_is_refused(write, count):
         list(windows.file_windows(write("lines", LINES), partner, "prefix"))
     # Where the lines cannot be counted before they are read:
     words = (
-        f"partners has {count} lines, the text has more: line {count + 1} has no prefix" if count < 7 else "more than"
+        f"partners has {counted(count)}, the text has more: line {count + 1} has no prefix"
+        if count < 7
+        else "more than"
     )
     with pytest.raises(DataError, match=words):
         list(windows.text_windows(LINES, partner, "prefix"))

@@ -168,11 +168,11 @@ def test_what_leaves_nothing_is_refused(build, settings, words):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"weights": [1.0]}, "1 weights do not fit 2 sources"),
-        ({"weights": [1.0, 0.0]}, "a weight is 0"),
-        ({"weights": [1.0, -1]}, "a weight is -1"),
-        ({"weights": [float("nan"), 1]}, "a weight is nan"),
-        ({"weights": [float("inf"), 1]}, "a weight is inf"),
+        ({"weights": [1.0]}, "the weights are 1 and the sources of training pairs 2"),
+        ({"weights": [1.0, 0.0]}, "the weights is 0"),
+        ({"weights": [1.0, -1]}, "the weights is -1"),
+        ({"weights": [float("nan"), 1]}, "the weights is nan"),
+        ({"weights": [float("inf"), 1]}, "the weights is inf"),
         ({"valid": (), "valid_lines": 0}, "valid_lines is 0"),
     ],
 )

@@ -134,7 +134,11 @@ def test_missing_files_directories_and_empty_files_are_named(tmp_path, write):
 
 @pytest.mark.parametrize(
     ("encoding", "name"),
-    [("utf-16", "is UTF-16"), ("utf-32", "is UTF-32"), *((f"utf-16-{end}", "is full of NUL bytes") for end in ("le", "be"))],
+    [
+        ("utf-16", "is UTF-16"),
+        ("utf-32", "is UTF-32"),
+        *((f"utf-16-{end}", "is full of NUL bytes") for end in ("le", "be")),
+    ],
 )
 def test_utf16_is_recognised(write, encoding, name):
     with pytest.raises(DataError, match=rf"text\.en {name}"):

@@ -204,8 +204,8 @@ def test_a_column_named_twice_is_refused(write):
         ("p.tsv", "en\tne\n".encode("utf-16"), "is UTF-16"),
         ("p.tsv", "", "is empty"),
         ("p.tsv", "en\tne\na\t" + "b" * 10**6, "line 2 has more than 100,000 characters"),
-        ("p.tsv.gz", "en\tne\na\tb\n", "cannot be read: Not a gzipped file"),
-        ("p.tsv.gz", gzip.compress(b"en\tne\na\tb\n" * 100)[:-9], "cannot be read: Compressed file ended"),
+        ("p.tsv.gz", "en\tne\na\tb\n", "not compressed by gzip"),
+        ("p.tsv.gz", gzip.compress(b"en\tne\na\tb\n" * 100)[:-9], "is cut off, damaged or"),
         ("p.csv", 'en,ne\na,"b\nc,d\ne,f\n', "line 2 begins a row that is not CSV"),
         ("p.csv", 'en,ne\na,b\n"a"b,c\n', "line 3 begins a row that is not CSV"),
         ("p.csv", "en,ne\na\rb,c\n", "line 2 begins a row that is not CSV"),
@@ -220,7 +220,7 @@ def test_a_column_named_twice_is_refused(write):
         ("p.jsonl", '{"en": "a", "ne": "b"}\n{"ne": "b"}\n', "line 2 has no en"),
         ("p.jsonl", '{"translation": {"en": "a", "ne": "b"}}\n{"translation": null}', "line 2 has no translation.en"),
         ("p.jsonl", '{"en": "\\ud800", "ne": "b"}\n', "line 1: en has half of a surrogate pair"),
-        ("p.jsonl", "[" * 90_000, "is nested too deeply"),
+        ("p.jsonl", "[" * 90_000, "nested too deeply"),
         ("p.jsonl", '{"a": ' + "[" * 90_000, "line 1 is not a JSON object"),
         ("p.json", '{\n"data": []}', "line 1 is not a JSON object"),
         ("p.json", '[\n{"en": "a", "ne": "b"},\n{"en": }]', "line 3 is not JSON"),
@@ -228,8 +228,8 @@ def test_a_column_named_twice_is_refused(write):
         ("p.json", "[]", "holds an empty list"),
         ("p.json", b'[{"en": "a",\n"ne": "\xff"}]', "line 2 is not UTF-8"),
         ("p.json", json.dumps([{"en": "a", "ne": "b" * (LONGEST_LINE + 1)}]), "row 1: ne has more than 100,000"),
-        ("p.parquet", b"", "cannot be read"),
-        ("p.parquet", b"PAR1 and nothing of the kind", "cannot be read"),
+        ("p.parquet", b"", "is not a Parquet file"),
+        ("p.parquet", b"PAR1 and nothing of the kind", "is not a Parquet file"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(write, name, content, problem):
@@ -283,7 +283,7 @@ def test_configurations_and_splits_of_a_dataset(hub_layout, config, split, first
 def test_what_a_dataset_lacks_is_named(hub_layout, tmp_path):
     with pytest.raises(DataError, match="has no split test, only train, validation"):
         open_dataset(str(hub_layout), "", "test", NAMES)
-    with pytest.raises(DataError, match=r"cannot be read as a dataset: .*long.*plain.*short"):
+    with pytest.raises(DataError, match=r"cannot be read as a dataset .*long.*plain.*short"):
         open_dataset(str(hub_layout), "long", "train", NAMES)
     with pytest.raises(DataError, match="has no column hi, only en, ne"):
         open_dataset(str(hub_layout), "", "train", ("en", "hi"))
@@ -342,7 +342,9 @@ def test_what_fails_while_rows_are_read_is_one_sentence():
 
     batches = batches_of(Broken(), "corpus", 5)
     assert next(batches) == {"en": ["a"] * 5}
-    with pytest.raises(DataError, match=r"^corpus, after row 5 cannot be read: first line second line$"):
+    with pytest.raises(
+        DataError, match=r"^corpus, after row 5 cannot be read \(first line second line\): is it damaged\?$"
+    ):
         next(batches)
 
 

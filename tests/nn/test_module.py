@@ -95,7 +95,7 @@ def test_load_arrays_copies_values(model: Example) -> None:
     ("change", "message"),
     [
         (lambda values: values.pop("free"), r"here lacks 1 of the model's parameters, such as free"),
-        (lambda values: values.update(more=np.ones(2)), r"here has 1 arrays .* not know, such as more"),
+        (lambda values: values.update(more=np.ones(2)), r"here has arrays .* not know .1., such as more"),
         (lambda values: values.update(gain=np.ones(4)), r"here: gain has shape \(4,\), the model expects \(3,\)"),
         (lambda values: values.update(gain=np.ones((3, 1))), r"gain has shape"),
         (lambda values: values.update(gain=np.array([1, np.nan, 1])), r"here: gain contains values that are not"),

@@ -60,7 +60,7 @@ def test_before_the_first_checkpoint_it_begins_again(tmp_path: Path, capsys) -> 
 
 def test_the_second_time_it_stops(tmp_path: Path) -> None:
     trainer = fragile(tmp_path / "run", 0.035)
-    with pytest.raises(DivergenceError, match=r"again with half the learning rate; the last good checkpoint is in"):
+    with pytest.raises(DivergenceError, match=r"again with half the learning rate; the last good checkpoint is"):
         trainer.train()
     assert len(log(tmp_path / "run", "rollback")) == len(log(tmp_path / "run", "diverged")) == 1
     for step in steps(tmp_path / "run"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.training.small import Deadly, build_small, small_task
-from toolkit.errors import ConfigError
+from toolkit.errors import ConfigError, ToolkitError
 from toolkit.functional.output_loss import LossSums
 from toolkit.training.optimizer import Adam
 from toolkit.training.workers import Workers
@@ -130,7 +130,7 @@ def test_no_room_for_shared_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_worker_that_dies_is_told_and_not_waited_for() -> None:
     task = small_task(kind=Deadly)
-    with workers_with_values(2, task) as workers, pytest.raises(RuntimeError, match="died with exit code 7"):
+    with workers_with_values(2, task) as workers, pytest.raises(ToolkitError, match=r"died \(exit code 7\)"):
         workers.gradient(shares(task, task.batches(0, 60, 1)[0], 2))
 
 
@@ -142,7 +142,7 @@ def test_a_worker_that_is_killed_between_two_calls() -> None:
         process = workers._others[0][0]
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        with pytest.raises(RuntimeError, match="died with exit code -9"):
+        with pytest.raises(ToolkitError, match=r"died \(exit code -9\)"):
             workers.gradient(shares(task, batch, 2))
 
 

@@ -12,7 +12,7 @@ from tyro.conf import Positional
 from toolkit.api import find_model
 from toolkit.commands.console import emit
 from toolkit.errors import ConfigError, ModelError
-from toolkit.files import replaced_directory
+from toolkit.files import check_new_directory, replaced_directory
 from toolkit.models.storage import save_model
 from toolkit.training.averaging import average_models, tokenizer_files
 from toolkit.training.run import SETTINGS_FILE, Run
@@ -38,11 +38,11 @@ class Average:
     def run(self) -> None:
         if self.last < 0:
             raise ConfigError(f"--last is {self.last}: it must not be negative")
-        if self.output.exists() and (not self.output.is_dir() or any(self.output.iterdir())):
-            raise ConfigError(f"{self.output} already exists: choose another --output, or remove it")
+        check_new_directory(self.output, "--output")
         directories = [directory for name in self.models for directory in checkpoints(name, self.last)]
         if len(directories) < 2:
-            raise ConfigError(f"{' '.join(self.models) or 'nothing'} is one model: an average needs two or more")
+            given = f"{directories[0]} is one model" if directories else "no model is given"
+            raise ConfigError(f"{given}: an average needs two or more")
         model = average_models(directories)
         metrics = {"average_of": list(map(str, directories)), "command": shlex.join(["toolkit", *sys.argv[1:]])}
         with replaced_directory(self.output) as new:

@@ -8,7 +8,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from toolkit.commands.console import emit
-from toolkit.data.readers import read_lines
+from toolkit.data.readers import counted, read_lines
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation import bleu_chrf, by_length, compare, intervals, look_up, sentence_statistics, worst
 
@@ -97,7 +97,7 @@ class Evaluate:
         lines = read_lines(path)
         if len(lines) != len(references):
             raise DataError(
-                f"{self.reference} has {len(references)} lines, {path} has {len(lines)}: {need} on the same line"
+                f"{self.reference} has {counted(len(references))}, {path} has {len(lines)}: {need} on the same line"
             )
         return lines
 
@@ -118,7 +118,7 @@ class Evaluate:
         train = read_lines(train_source), read_lines(train_target)
         if len(train[0]) != len(train[1]):
             raise DataError(
-                f"{train_source} has {len(train[0])} lines, {train_target} has {len(train[1])}: "
+                f"{train_source} has {counted(len(train[0]))}, {train_target} has {len(train[1])}: "
                 "each training source needs its translation on the same line"
             )
         found = look_up(sources, *train)
@@ -178,6 +178,7 @@ def _length_lines(words_of: str, buckets: list[dict[str, Any]]) -> list[str]:
     for bucket in buckets:
         longest = bucket["longest"]
         words = f"{bucket['shortest']}-{longest}" if longest else f"{bucket['shortest']} up"
+        words = words if bucket["shortest"] else f"up to {longest}"
         scores = f"{bucket['bleu']:6.2f}  {bucket['chrf']:6.2f}  {bucket['exact_match']:9.2f} %"
         lines.append(f"{words:>9}  {bucket['sentences']:7}  {scores}")
     return lines

@@ -93,6 +93,8 @@ def _misread(flag: str, reason: str, complaint: str) -> str:
     for words, kind in _NUMBERS:
         if found := re.search(rf"{words}.*?: ('.*'|\".*\")", complaint):
             return f"{flag} is {found[1]}: it must be {kind}"
+    if found := re.search(r"no type matching .*\{(\w+(?: \w+)+)\}", reason):  # such as {None}|{PATH PATH}
+        return f"{flag} needs {len(found[1].split())} values"
     return f"{flag} cannot be read: {reason.rstrip('.')}"
 
 

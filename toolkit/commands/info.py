@@ -44,7 +44,7 @@ def describe(directory: Path) -> dict[str, Any]:
         "tokenizer": {"kind": type(tokenizer).__name__, "vocab_size": tokenizer.vocab_size},
         "settings": config["model"],
         "command": metrics.pop("command", None),
-        "training": metrics.pop("settings", {}),
+        "training": settings if isinstance(settings := metrics.pop("settings", {}), dict) else {},
         "metrics": metrics,
     }
 

@@ -84,7 +84,7 @@ def _spread(means: dict[str, tuple[float, float]], name: str) -> str:
 
 
 def _settings(record: RunRecord, differing: Sequence[str]) -> str:
-    return "  ".join(f"{name}={_short(record.settings.get(name))}" for name in differing if record.settings)
+    return "  ".join(f"{name}={_short(record.settings[name])}" for name in differing if name in record.settings)
 
 
 def _short(value: Any) -> str:

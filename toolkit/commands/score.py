@@ -1,6 +1,7 @@
 """toolkit score: how probable the model finds translations that are given."""
 
 import json
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -71,6 +72,8 @@ class Score:
             raise ConfigError("--file and --source are both given: choose JSON lines or two text files")
         if not (self.source or self.file) and sys.stdin is not None and sys.stdin.isatty():
             raise ConfigError("give what to score: --source and --target, or JSON lines in --file or a pipe")
+        if not math.isfinite(self.length_penalty):
+            raise ConfigError(f"length_penalty is {self.length_penalty}: it must be a finite number")
         if self.alignments and not self.json:
             raise ConfigError("--alignments are shown in JSON only: add --json")
 

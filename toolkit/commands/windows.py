@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolkit.commands.console import arriving_lines, has_more
-from toolkit.data.readers import count_lines, iter_lines
+from toolkit.data.readers import count_lines, counted, iter_lines
 from toolkit.errors import DataError
 
 WINDOW = 2048
@@ -35,7 +35,7 @@ def file_windows(path: Path, partner: Path | None = None, needed: str = "") -> I
     if partner and path.is_file() and partner.is_file():
         counts = count_lines(path), count_lines(partner)
         if counts[0] != counts[1]:
-            raise DataError(f"{path} has {counts[0]:,} lines, {partner} {counts[1]:,}: each line needs its {needed}")
+            raise DataError(f"{path} has {counted(counts[0])}, {partner} {counts[1]:,}: each line needs its {needed}")
     lines = iter_lines(path)
     return _windows(iter(lambda: list(islice(lines, WINDOW)), []), str(path), partner, needed)
 
@@ -84,7 +84,7 @@ def _windows(
         partners = None if others is None else list(islice(others, len(lines)))
         if partners is not None and len(partners) < len(lines):
             count = before + len(partners)
-            raise DataError(f"{partner} has {count:,} lines, {name} has more: line {count + 1} has no {needed}")
+            raise DataError(f"{partner} has {counted(count)}, {name} has more: line {count + 1} has no {needed}")
         yield Window(lines, name, before, spoken, partners)
         before += len(lines)
         spoken += sum(not line.isspace() for line in lines if line)

@@ -7,6 +7,7 @@ A directory:
     lines.npy               the line of each in its source
     train.npy, valid.npy    which of them (rows) are trained and validated on
     ids/                    once encoded: for either set the ids of both sides, and the rows they belong to
+    checksums.json          in both directories, of what is in them
 
 Texts and ids are mapped, not read, so that a corpus may be larger than memory.
 """
@@ -25,6 +26,7 @@ from toolkit.data.examples import StoredExamples, StoredPairs, stored_text
 from toolkit.data.filters import Filters, Finding, Findings, sentence
 from toolkit.data.gathering import SPLITS, Gathering, Split
 from toolkit.data.origins import Origins
+from toolkit.data.seal import SEAL_FILE, check_seal, seal, sealed
 from toolkit.data.sentences import sentence_ids
 from toolkit.data.sources import PairSource
 from toolkit.data.store import CHUNK, ArrayWriter, RaggedStore, RaggedWriter, chunks, damaged, map_array
@@ -57,8 +59,12 @@ class Corpus:
 
     @classmethod
     def open(cls, directory: Path) -> "Corpus":
-        """Open a corpus that was built earlier. Raises DataError if it is missing or damaged."""
-        return cls(directory)
+        """Open a corpus that was built earlier. Raises DataError if anything in it is missing or damaged."""
+        check_seal(directory)
+        corpus = cls(directory)
+        if corpus.encoded:
+            check_seal(directory / IDS)
+        return corpus
 
     @classmethod
     def build(
@@ -92,6 +98,7 @@ class Corpus:
                 np.save(new / f"{split}.npy", rows[split])
             report = _report_of(gathering, rows, filters, weights)
             _write_report(new / REPORT_FILE, report | {"fingerprint": _fingerprint(new, rows)})
+            seal(new)
         return cls(directory, [source.place for source in (*valid, *train)])
 
     @property
@@ -161,6 +168,9 @@ class Corpus:
                     )
                 report[split] = {"encoded": count, "findings": {kind: asdict(f) for kind, f in findings.items()}}
             _write_report(new / REPORT_FILE, report)
+            own = {*sealed(self.directory), SEAL_FILE}
+            # What somebody has put beside the corpus, which is the tokenizer, belongs to the ids.
+            seal(new, [path for path in self.directory.iterdir() if path.is_file() and path.name not in own])
 
     def _encode_split(
         self, split: Split, new: Path, tokenizer: Tokenizer, max_length: int, ignore_case: bool, findings: Findings
@@ -208,11 +218,12 @@ class Corpus:
 def _checked_weights(weights: Sequence[float], sources: int) -> list[float]:
     if len(weights) not in (0, sources):
         raise ConfigError(
-            f"{len(weights)} weights do not fit {sources} sources of training pairs: give one for each, or none"
+            f"the weights are {len(weights)} and the sources of training pairs {sources}: "
+            "give one weight for each source, or none"
         )
     for weight in weights:
         if not 0 < weight < float("inf"):
-            raise ConfigError(f"a weight is {weight}: it must be above 0, 1 for every pair once in an epoch")
+            raise ConfigError(f"one of the weights is {weight:g}: it must be above 0, and 1 is once in an epoch")
     return list(weights) or [1.0] * sources
 
 
@@ -255,7 +266,7 @@ def _fingerprint(directory: Path, rows: dict[Split, np.ndarray]) -> str:
 def _read_report(path: Path) -> dict[str, Any]:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise damaged(path) from error
 
 

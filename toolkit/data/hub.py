@@ -1,6 +1,7 @@
 """How `datasets` is called: quietly, streaming, leaving no files behind, and with its errors as one sentence."""
 
 import glob
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from toolkit.errors import DataError
 Batch = Mapping[str, list[Any]]
 
 _SECONDS_TO_ANSWER = 10
+_LONGEST_REASON = 200
 
 
 def load_file(builder: str, path: Path, **options: Any) -> Any:
@@ -48,7 +50,7 @@ def batches_of(dataset: Any, name: str, size: int) -> Iterator[Batch]:
             batch = next(batches, None)
         except Exception as error:  # whatever a parser or the network may raise
             place = f"{name}, after row {done}" if done else name
-            raise DataError(f"{place} cannot be read: {_sentence(error)}") from error
+            raise DataError(f"{place} cannot be read ({_sentence(error)}): is it damaged?") from error
         if batch is None:
             return
         yield batch
@@ -70,7 +72,9 @@ def _streamed(called: str, path: str, **options: Any) -> Any:
         with tempfile.TemporaryDirectory(prefix="toolkit-") as cache:
             return datasets.load_dataset(path, streaming=True, cache_dir=cache, **options)
     except Exception as error:
-        raise DataError(f"{called} cannot be read as a dataset: {_sentence(error)}") from error
+        raise DataError(
+            f"{called} cannot be read as a dataset ({_sentence(error)}): check that it is whole, and its README.md"
+        ) from error
 
 
 def _ask_hub(name: str) -> None:
@@ -92,5 +96,7 @@ def _ask_hub(name: str) -> None:
 
 
 def _sentence(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return f"{text[:300]}…" if len(text) > 300 else text.rstrip(".")
+    """What a library says, or its beginning; names of its classes mean nothing to a reader."""
+    text = re.sub(r"\b\w+(Error|Exception): ", "", str(error)).replace("BuilderConfig", "the configuration")
+    text = " ".join(text.split()) or "for a reason that is not told"
+    return f"{text[:_LONGEST_REASON]}…" if len(text) > _LONGEST_REASON else text.rstrip(".")

@@ -1,6 +1,7 @@
 """Text files, line by line. What is wrong with a file is said with its name and the number of the line."""
 
 import codecs
+import gzip
 import os
 import unicodedata
 import zlib
@@ -74,9 +75,12 @@ def opened(
         raise DataError(f"{path} does not exist: check the path") from error
     except IsADirectoryError as error:
         raise DataError(f"{path} is a directory: give the path of a text file") from error
-    except (OSError, EOFError, zlib.error) as error:  # the latter two from a damaged gzip file
-        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
-        raise DataError(f"{path} cannot be read: {reason}") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(
+            f"{path} is cut off, damaged or not compressed by gzip: copy it again, or pack it anew"
+        ) from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def chunks_of(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[bytes]:
@@ -154,7 +158,7 @@ def read_pairs(source_path: str | os.PathLike[str], target_path: str | os.PathLi
             [(len(sources), source_path), (len(targets), target_path)], key=lambda side: side[0]
         )
         raise DataError(
-            f"{short_path} has {_count(short)}, {long_path} has {long}: "
+            f"{short_path} has {counted(short)}, {long_path} has {long}: "
             f"line {short + 1} of {long_path} has no translation"
         )
     for path, lines in (source_path, sources), (target_path, targets):
@@ -177,5 +181,6 @@ def write_lines_atomically(path: str | os.PathLike[str], lines: Iterable[str]) -
             file.write(line.encode("utf-8") + b"\n")
 
 
-def _count(lines: int) -> str:
-    return "1 line" if lines == 1 else f"{lines} lines"
+def counted(lines: int) -> str:
+    """\"1 line\", "2 lines"."""
+    return "1 line" if lines == 1 else f"{lines:,} lines"

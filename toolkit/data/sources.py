@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from toolkit.data.readers import count_lines, iter_lines, opened
+from toolkit.data.readers import count_lines, counted, iter_lines, opened
 from toolkit.data.tables import TABLE_SUFFIXES, Columns, Table, open_dataset, open_table, table_rows, table_suffix
 from toolkit.errors import ConfigError, DataError
 
@@ -74,7 +74,7 @@ class LineFiles:
         )
         if short != long:
             raise DataError(
-                f"{short_path} has {short} {'line' if short == 1 else 'lines'}, {long_path} has {long}: "
+                f"{short_path} has {counted(short)}, {long_path} has {long}: "
                 f"line {short + 1} of {long_path} has no translation"
             )
 
@@ -146,7 +146,8 @@ def _open_data(text: str, columns: Columns) -> PairSource:
         return TableRows(open_dataset(name, config, split or "train", columns))
     if not mode:
         raise DataError(
-            f"{name} does not exist: give a table ({', '.join(TABLE_SUFFIXES)}), a directory, or owner/name on the Hub"
+            f"{text or 'the empty name'} does not exist: "
+            f"give a table ({', '.join(TABLE_SUFFIXES)}), a directory, or owner/name on the Hub"
         )
     if rest:
         raise DataError(f"{name} is a file, which has no configurations and splits: leave out :{rest}")

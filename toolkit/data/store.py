@@ -68,7 +68,7 @@ def map_array(path: Path) -> np.ndarray:
 
 
 def damaged(path: Path) -> DataError:
-    return DataError(f"{path} is missing or damaged: delete {path.parent} and have it made again from the data")
+    return DataError(f"{path} is missing or damaged: delete {path.parent} to have it made again from the data")
 
 
 class RaggedWriter:

@@ -8,6 +8,7 @@ import functools
 import gzip
 import json
 import operator
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,6 +21,8 @@ from toolkit.errors import ConfigError, DataError
 
 TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 _COMPRESSED = ".gz"  # after any of them but the last
+
+_PARQUET = b"PAR1"
 
 # JSON can spell half of a character, which no text in UTF-8 has.
 _HALF_CHARACTER = re.compile("[\\ud800-\\udfff]")
@@ -66,7 +69,8 @@ def open_table(path: Path, columns: Columns) -> Table:
     """
     suffix = table_suffix(path)
     if suffix == ".parquet":
-        with opened(path):
+        with opened(path) as file:
+            _check_parquet(file, path)
             return _loaded(
                 functools.partial(load_file, "parquet", path, batch_size=_ROWS_AT_A_TIME), str(path), columns
             )
@@ -102,6 +106,14 @@ def table_rows(table: Table) -> Iterator[tuple[str, str, int]]:
             source, target = (unicodedata.normalize("NFC", value.removesuffix("\r")) for value in values)
             yield source, target, number
             number += 1
+
+
+def _check_parquet(file: BinaryIO, path: Path) -> None:
+    """The format has its name at either end: a file that was cut off is told from one that is damaged within."""
+    first, length = file.read(len(_PARQUET)), file.seek(0, os.SEEK_END)
+    file.seek(max(0, length - len(_PARQUET)))
+    if length < 2 * len(_PARQUET) or first != _PARQUET or file.read() != _PARQUET:
+        raise DataError(f"{path} is cut off, or is not a Parquet file: copy it again, or write it anew")
 
 
 def _check_tsv(file: BinaryIO, path: Path, columns: Columns) -> Table:
@@ -203,7 +215,7 @@ def _json_lines(file: BinaryIO, path: Path) -> Iterator[Any]:
         try:
             yield json.loads(line)
         except (ValueError, RecursionError) as error:
-            problem = f"is not a JSON object ({error})" if line.strip() else "is empty"
+            problem = f"is not a JSON object ({_json_fault(error)})" if line.strip() else "is empty"
             raise DataError(f"{path}, line {number} {problem}: write one object a line") from error
 
 
@@ -219,9 +231,15 @@ def _json_list(file: BinaryIO, path: Path) -> Iterator[Any]:
     try:
         yield from json.loads(decoded(b"".join(chunks_of(file, path)), path))
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno} is not JSON ({error.msg}): correct it") from error
-    except RecursionError as error:
-        raise DataError(f"{path} is nested too deeply: write a list of objects") from error
+        raise DataError(f"{path}, line {error.lineno} is not JSON ({_json_fault(error)}): correct it") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is not JSON ({_json_fault(error)}): write a list of objects") from error
+
+
+def _json_fault(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"column {error.colno}: {error.msg.removesuffix(' starting at').lower()}"
+    return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
 
 
 def _loaded(load: Callable[[], Any], name: str, columns: Columns) -> Table:
@@ -254,7 +272,7 @@ def _index(header: list[str], column: str, path: Path) -> int:
 
 def _missing(name: str, column: str, there: Iterable[str]) -> DataError:
     return DataError(
-        f"{name} has no column {column}, only {_listed(there)}: "
+        f"{name} has no column {_listed([column])}, only {_listed(there)}: "
         "name the columns with --source-column and --target-column"
     )
 

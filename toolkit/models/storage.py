@@ -7,6 +7,7 @@ what a name points to is always whole; nothing is ever unpickled.
 import dataclasses
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ FORMAT_VERSION = 1
 CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
 
 _TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+_LONGEST_SHOWN = 60
 
 # Every kind of model that a directory can hold, by the name in its config.json.
 _KINDS = {Seq2Seq.kind: (Seq2Seq, Seq2SeqConfig)}
@@ -43,12 +46,18 @@ def save_model(model: Model, directory: Path, metrics: dict[str, Any] | None = N
 
 
 def model_directory(path: str | os.PathLike[str]) -> Path:
-    """The model directory that `path` means: itself, or the best (else the last) checkpoint of a training run."""
+    """The model directory that `path` means: itself, or the best (else the last) checkpoint of a training run.
+
+    Raises ModelError where the file that names the checkpoint is damaged.
+    """
     path = Path(path)
     for name in ("best", "last"):
         pointer = path / name
         if pointer.is_file() and not (path / CONFIG_FILE).exists():
-            return path / pointer.read_text(encoding="utf-8", errors="replace").strip()
+            name = pointer.read_text(encoding="utf-8", errors="replace").strip()
+            if not re.fullmatch(r"[\w.-]{1,255}", name):
+                raise ModelError(f"{pointer} is damaged: it does not name a checkpoint")
+            return path / name
     return path
 
 
@@ -56,18 +65,18 @@ def load_model(directory: Path, dtype: type = np.float32) -> Model:
     """Read a model back.  Raises ModelError where the directory is missing, damaged, foreign or of another version."""
     config = read_json(directory / CONFIG_FILE)
     if config.get("format") != FORMAT_VERSION:
-        raise ModelError(
-            f"{directory / CONFIG_FILE} has format {config.get('format')!r}: this version reads {FORMAT_VERSION}"
-        )
+        found = f"format {config['format']!r}" if "format" in config else "no format, as models from elsewhere"
+        raise ModelError(f"{directory / CONFIG_FILE} has {found}: this version reads format {FORMAT_VERSION}")
     if config.get("kind") not in list(_KINDS):  # a list: JSON may hold what cannot be hashed
         raise ModelError(f"{directory / CONFIG_FILE} describes a model of kind {config.get('kind')!r}, unknown here")
     model_class, config_class = _KINDS[config["kind"]]
     model_config = _config_from(config_class, config.get("model"), directory / CONFIG_FILE)
-    arrays = _read_weights(directory / WEIGHTS_FILE)
+    arrays = read_arrays(directory / WEIGHTS_FILE)
     # A damaged digit must not ask for more memory than there is: nothing is larger than the weights that belong to it.
     size = sum(array.size for array in arrays.values())
-    sizes = (v for k, v in dataclasses.asdict(model_config).items() if isinstance(v, int) and k != "max_length")
-    if max(sizes) > size:
+    numbers = {name: value for name, value in dataclasses.asdict(model_config).items() if isinstance(value, int)}
+    layers = sum(value for name, value in numbers.items() if name.endswith("_layers"))
+    if layers > len(arrays) or max(value for name, value in numbers.items() if name != "max_length") > size:
         raise ModelError(f"{directory / CONFIG_FILE} describes a larger model than {WEIGHTS_FILE} beside it holds")
     model = model_class(model_config)
     model.check_arrays(arrays, str(directory / WEIGHTS_FILE))
@@ -87,16 +96,16 @@ def save_metrics(directory: Path, metrics: dict[str, Any]) -> None:
     write_json(directory / METRICS_FILE, metrics)
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object.  Raises ModelError where the file is missing or not one."""
+def read_json(path: Path, whole: str = "model") -> dict[str, Any]:
+    """A JSON object.  Raises ModelError where the file is missing, without which there is no `whole`, or not one."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         what = "is not a directory" if not path.parent.is_dir() else f"has no {path.name}"
-        raise ModelError(f"{path.parent} is not a model: it {what}") from None
+        raise ModelError(f"{path.parent} is not a {whole}: it {what}") from None
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ModelError(f"{path} is damaged: it is not JSON") from None
     if not isinstance(value, dict):
         raise ModelError(f"{path} is damaged: it is not a JSON object")
@@ -110,22 +119,30 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 def _config_from(config_class: type, values: Any, where: Path) -> Any:
     known = {field.name: type(field.default) for field in dataclasses.fields(config_class)}
-    if not isinstance(values, dict) or not values.keys() <= known.keys():
-        unknown = sorted(values.keys() - known.keys()) if isinstance(values, dict) else ["the settings themselves"]
-        raise ModelError(f"{where} has settings that this version does not know: {', '.join(unknown)}")
+    if not isinstance(values, dict):
+        raise ModelError(f'{where} is damaged: its settings, under "model", are {_shown(values)}')
+    if unknown := sorted(values.keys() - known.keys()):
+        raise ModelError(f"{where} has settings that this version does not know: {', '.join(map(repr, unknown))}")
     for name, value in values.items():
         if type(value) is not known[name] and not (known[name] is float and type(value) is int):
-            raise ModelError(f"{where} is damaged: {name} is {value!r}, not {_TYPE_NAMES[known[name]]}")
+            raise ModelError(f"{where} is damaged: {name} is {_shown(value)}, not {_TYPE_NAMES[known[name]]}")
     try:
         return config_class(**values)
     except (ConfigError, TypeError) as error:
         raise ModelError(f"{where} is damaged: {error}") from None
 
 
-def _read_weights(path: Path) -> dict[str, np.ndarray]:
+def _shown(value: Any) -> str:
+    """A value of a JSON file as it stands there, or its beginning."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def read_arrays(path: Path, whole: str = "model") -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file.  Raises ModelError where it is missing, or damaged; see `read_json`."""
     try:
         return load_file(path)
     except FileNotFoundError:
-        raise ModelError(f"{path.parent} is not a model: it has no {path.name}") from None
+        raise ModelError(f"{path.parent} is not a {whole}: it has no {path.name}") from None
     except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise ModelError(f"{path} is damaged: {str(error).splitlines()[0]}") from None
+        raise ModelError(f"{path} is damaged or is not a safetensors file: copy the whole {whole} again") from error

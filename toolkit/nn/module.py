@@ -1,5 +1,6 @@
 """Parameters with names, modules that own them, and one vector that holds them all."""
 
+import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -104,7 +105,7 @@ class Model(Module):
         if missing := sorted(own.keys() - arrays.keys()):
             raise ModelError(f"{where} lacks {len(missing)} of the model's parameters, such as {missing[0]}")
         if foreign := sorted(arrays.keys() - own.keys()):
-            raise ModelError(f"{where} has {len(foreign)} arrays that the model does not know, such as {foreign[0]}")
+            raise ModelError(f"{where} has arrays that the model does not know ({len(foreign)}), such as {foreign[0]}")
         for name, parameter in own.items():
             if arrays[name].shape != parameter.shape:
                 raise ModelError(f"{where}: {name} has shape {arrays[name].shape}, the model expects {parameter.shape}")
@@ -119,6 +120,8 @@ class Model(Module):
 def aligned_zeros(size: int, dtype: type = np.float32) -> Array:
     """A vector of zeros that begins on a cache line."""
     itemsize = np.dtype(dtype).itemsize
+    if size * itemsize >= sys.maxsize - _ALIGNMENT:
+        raise MemoryError(f"{size} numbers are more than any memory holds")
     raw = np.zeros(size * itemsize + _ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % _ALIGNMENT
     return raw[start : start + size * itemsize].view(dtype)

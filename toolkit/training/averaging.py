@@ -28,9 +28,12 @@ def average_models(directories: Sequence[Path]) -> Model:
 
 
 def tokenizer_files(directory: Path) -> dict[str, bytes]:
-    """What a model directory holds beside the model itself, by name."""
+    """What a model directory holds beside the model itself, by name.  Raises ModelError where that is nothing."""
     own = (CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE)
-    return {path.name: path.read_bytes() for path in sorted(directory.iterdir()) if _is_tokenizer(path, own)}
+    files = {path.name: path.read_bytes() for path in sorted(directory.iterdir()) if _is_tokenizer(path, own)}
+    if not files:
+        raise ModelError(f"{directory} has no tokenizer: copy the whole model again")
+    return files
 
 
 def _is_tokenizer(path: Path, own: Sequence[str]) -> bool:

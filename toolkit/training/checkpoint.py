@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import save
 
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
-from toolkit.models.storage import load_model, read_json, write_json
+from toolkit.models.storage import load_model, read_arrays, read_json, write_json
 from toolkit.nn.module import Model
 from toolkit.training.progress import Progress
 
@@ -41,10 +40,7 @@ def read_checkpoint(directory: Path) -> Saved:
     progress = read_progress(directory)
     model = load_model(directory)
     path = directory / _VECTORS_FILE
-    try:
-        vectors = load_file(path)
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise ModelError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
+    vectors = read_arrays(path, "checkpoint")
     if not {"first", "second"} <= vectors.keys() <= {"first", "second", "parameters"}:
         raise ModelError(f"{path} is damaged: it has {', '.join(sorted(vectors)) or 'nothing in it'}")
     for name, vector in vectors.items():
@@ -55,4 +51,4 @@ def read_checkpoint(directory: Path) -> Saved:
 
 def read_progress(directory: Path) -> Progress:
     """Where the run stood.  Raises ModelError where the checkpoint is missing or damaged."""
-    return Progress.from_json(read_json(directory / _STATE_FILE), directory / _STATE_FILE)
+    return Progress.from_json(read_json(directory / _STATE_FILE, "checkpoint"), directory / _STATE_FILE)

@@ -1,5 +1,6 @@
 """The settings of a training run."""
 
+import math
 import os
 from dataclasses import dataclass, field
 from typing import Literal
@@ -42,6 +43,9 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         """Raises ConfigError where a setting is out of range."""
+        for name, value in vars(self).items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ConfigError(f"{name} is {value}: it must be a finite number")
         for name in ("updates", "tokens_per_batch", "accumulation", "validate_every", "keep", "workers"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")

@@ -39,9 +39,11 @@ class Run:
 
     def create(self) -> None:
         """Start a new run.  Raises ConfigError where the directory already holds something or cannot be written."""
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise ConfigError(f"{self.path} already exists: choose another --run, remove it, or continue with --resume")
         try:
+            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+                raise ConfigError(
+                    f"{self.path} already exists: choose another --run, remove it, or continue with --resume"
+                )
             self.path.mkdir(parents=True, exist_ok=True)
             flush_to_disk(self.path.parent)
             write_json(self.path / SETTINGS_FILE, self.settings)

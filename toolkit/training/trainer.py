@@ -125,9 +125,10 @@ class Trainer:
         """Go back to the last checkpoint made at a validation, once.  Raises the error the second time."""
         if self.progress.rollbacks:
             self.run.log({"update": self.progress.update + 1, "diverged": str(error)})
+            good = self.run.steps()
+            told = f"the last good checkpoint is {good[-1]}" if good else "there is no good checkpoint"
             raise DivergenceError(
-                f"{error}, again with half the learning rate; the last good checkpoint is in {self.run.path}; "
-                "try a lower learning rate or a longer warm-up"
+                f"{error}, again with half the learning rate; {told}; try a lower learning rate or a longer warm-up"
             ) from None
         diverged = self.progress.update
         self._start_from(self.run.roll_back())

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from toolkit.errors import ConfigError
+from toolkit.errors import ConfigError, ToolkitError
 from toolkit.functional.arrays import BLOCK_ELEMENTS, Array
 from toolkit.functional.output_loss import LossSums
 from toolkit.nn.memory import Pool
@@ -197,9 +197,12 @@ def _quiet_arithmetic() -> np.errstate:
     return np.errstate(over="ignore", divide="ignore", invalid="ignore")
 
 
-def _died(process: Any) -> RuntimeError:
+def _died(process: Any) -> ToolkitError:
     process.join(timeout=1)
-    return RuntimeError(f"a worker process died with exit code {process.exitcode}")
+    return ToolkitError(
+        f"a worker process has died (exit code {process.exitcode}), perhaps for lack of memory: "
+        "continue with --resume, or train with fewer --training.workers"
+    )
 
 
 def _serve(index, build, task, raw, optimizer, ema, connection, other_end) -> None:

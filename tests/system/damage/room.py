@@ -1,26 +1,33 @@
 """A room in which everything is good, ways to harm it, and what is asked of whoever meets the harm."""
 
+import gzip
 import io
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
-from hashlib import blake2b
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 from safetensors.numpy import load_file, save_file
 
 from tests.conftest import ENGLISH, NEPALI
 from toolkit.cli import main
+from toolkit.commands.flags import parse_flags
 from toolkit.commands.recipe import run_recipe
 
 RECIPE = Path(__file__).resolve().parents[3] / "recipes" / "translation.py"
+
+CARD = "---\nconfigs:\n- config_name: small\n  data_files: data/*.parquet\n---\n"
 
 Harm = Callable[[Path], Any]
 
@@ -40,13 +47,14 @@ class Kind:
     harm: Harm | None = None
     flags: tuple[str, ...] = ()
     leaves: str = ""
+    disk: Callable[[], AbstractContextManager] = nullcontext
 
     @property
     def id(self) -> str:
-        """What a failing test shows: the kind, and who met it."""
-        words = self.command.split()
-        last = [word for word in words if word.startswith("--") or word == "<"][-1:]
-        return " ".join([self.name, "|", words[0], *last])
+        """What a failing test shows: the kind, who met it, and the last flag by which."""
+        verb, *words = self.command.split()
+        last = max((place for place, word in enumerate(words) if word[0] in "-<"), default=0)
+        return " ".join([self.name, "|", verb, *words[last:]])
 
 
 # Harm that is done to one file
@@ -148,22 +156,31 @@ def obey(command: str, *flags: str) -> int:
     try:
         if verb != "recipe":
             return main([verb, *words])
-        run_recipe(recipe().defaults, recipe().main, words)
+        with patch("toolkit.commands.recipe.parse_flags", _parsed_once):
+            run_recipe(recipe().defaults, recipe().main, words)
     except SystemExit as leaving:
         return leaving.code
     finally:
         sys.stdin, sys.argv = kept
 
 
-def digests(room: Path) -> dict[str, str]:
-    """What every name in a room stands for: the digest of a file, the end of a link, or that it is a directory."""
-    return {str(path.relative_to(room)): _digest(path) for path in sorted(room.rglob("*"))}
+def _parsed_once(defaults: Any, program: str, words: Sequence[str]) -> Any:
+    return _parsed(defaults, program, tuple(words))
 
 
-def _digest(path: Path) -> str:
+# Reading the same flags again and again would take longer than all the rest.
+_parsed = cache(parse_flags)
+
+
+def contents(room: Path) -> dict[str, bytes]:
+    """What every name in a room stands for: the bytes of a file, the end of a link, or nothing, for a directory."""
+    return {str(path.relative_to(room)): _content(path) for path in sorted(room.rglob("*"))}
+
+
+def _content(path: Path) -> bytes:
     if path.is_symlink():
-        return f"link to {path.readlink()}"
-    return blake2b(path.read_bytes()).hexdigest() if path.is_file() else "no file"
+        return f"link to {path.readlink()}".encode()
+    return path.read_bytes() if path.is_file() else b""
 
 
 def furnish(room: Path, make_model: Callable[..., Path]) -> None:
@@ -180,13 +197,30 @@ def furnish(room: Path, make_model: Callable[..., Path]) -> None:
         room
     )
     for name, mark in ("pairs.tsv", "\t"), ("pairs.csv", ","):
-        write(name, "".join(f"{one}{mark}{other}\n" for one, other in [("en", "ne"), *zip(ENGLISH, NEPALI)]))(room)
+        write(
+            name, "".join(f"{one}{mark}{other}\n" for one, other in [("en", "ne"), *zip(ENGLISH, NEPALI, strict=True)])
+        )(room)
     write("valid.en", "".join(f"{line}\n" for line in ENGLISH))(room)
     write("valid.ne", "".join(f"{line}\n" for line in NEPALI))(room)
+    table = pyarrow.table({"en": ENGLISH, "ne": NEPALI})
+    for name in "pairs.parquet", "hub/data/train-00000-of-00001.parquet":
+        pyarrow.parquet.write_table(table, fresh(room / name))
+    write("hub/README.md", CARD)(room)
+    write("pairs.tsv.gz", gzip.compress((room / "pairs.tsv").read_bytes()))(room)
     write("old.txt", "precious\n")(room)
     make_model(room / "model")
     make_model(room / "other", norm="post")
     assert obey(TRAIN.replace("--run new", "--run run")) == 0
+    _stop_halfway(room / "run")
+
+
+def _stop_halfway(run: Path) -> None:
+    """Make a run of two updates one that was stopped after the first: there is something left to train."""
+    shutil.rmtree(run / "step-000002")
+    for name in "last", "best":
+        (run / name).write_text("step-000001\n")
+    lines = (run / "log.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "log.jsonl").write_text("".join(line for line in lines if json.loads(line)["update"] == 1))
 
 
 # Commands that succeed in a good room
