@@ -18,15 +18,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from toolkit.api import Translator
 from toolkit.commands.console import emit
 from toolkit.commands.recipe import run_recipe
 from toolkit.data.corpus import Corpus
 from toolkit.data.filters import Filters
 from toolkit.data.readers import read_pairs
-from toolkit.data.sentences import sentence_ids, sentence_text, spaced
+from toolkit.data.sentences import spaced
 from toolkit.data.sources import PairSource, open_sources
 from toolkit.data.subwords import SubwordSampler
-from toolkit.decoding import GenerationConfig, generate
+from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.evaluation.scores import Scores, bleu_chrf
 from toolkit.files import check_new_directory
@@ -265,16 +266,10 @@ def embedded_test(reverse: bool) -> Pairs:
     return [(target, source) for source, target in pairs] if reverse else pairs
 
 
-def translate(model: Seq2Seq, tokenizer: Tokenizer, sentences: list[str], num_beams: int) -> list[str]:
-    sources = sentence_ids(tokenizer, sentences, model.config.ignore_case)
-    outputs = generate(model, sources, GenerationConfig(num_beams=num_beams))
-    return [sentence_text(tokenizer, hypotheses[0].ids) for hypotheses in outputs]
-
-
 def evaluate_pairs(model: Seq2Seq, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> Evaluation:
     """Scores on all pairs, translated greedily, and four of them to look at."""
     sources, targets = zip(*pairs, strict=True)
-    translations = translate(model, tokenizer, sources, num_beams=1)
+    translations = Translator(model, tokenizer).translate(sources)
     scores = bleu_chrf(targets, translations)
     step = max(1, len(pairs) // 4)
     samples = [f"{sources[i]} -> {translations[i]}" for i in range(step // 2, len(pairs), step)][:4]
@@ -288,7 +283,7 @@ def finish(recipe: Recipe, run: Run, tokenizer: Tokenizer, name: str, pairs: Pai
     if recipe.export:
         model.vector[:] = model.vector.astype(np.float16)  # the scores below are then those of what is exported
     sources, targets = zip(*pairs, strict=True)
-    translations = translate(model, tokenizer, sources, recipe.num_beams)
+    translations = Translator(model, tokenizer).translate(sources, num_beams=recipe.num_beams)
     scores = bleu_chrf(targets, translations)
     metrics = read_metrics(directory) | {name: scores.to_dict()}
     save_metrics(directory, metrics)

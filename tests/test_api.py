@@ -16,6 +16,7 @@ import toolkit
 from toolkit import api
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError, DataError, ModelError
+from toolkit.models import shelf
 from toolkit.tokenization import SentencePieceTokenizer
 
 ENGLISH = ("I am a boy.", "She eats rice.", "Where do you go?", "He drinks water, and she drinks tea.")
@@ -113,26 +114,26 @@ def test_a_run_is_loaded_by_what_best_names_and_else_last(tiny_model, tmp_path):
     for step in ("step-1", "step-2"):
         shutil.copytree(tiny_model, tmp_path / step)
     (tmp_path / "last").write_text("step-2\n")
-    assert api.find_model(tmp_path) == tmp_path / "step-2"
+    assert shelf.find_model(tmp_path) == tmp_path / "step-2"
     (tmp_path / "best").write_text("step-1\n")
-    assert api.find_model(str(tmp_path)) == tmp_path / "step-1"
+    assert shelf.find_model(str(tmp_path)) == tmp_path / "step-1"
     for foolish, problem in ("step-3", "is not a model"), ("", "best is damaged"), ("\udcff", "best is damaged"):
         (tmp_path / "best").write_text(foolish, errors="surrogateescape")
         with pytest.raises(ModelError, match=problem):
             toolkit.load(tmp_path)
 
 
-@pytest.mark.parametrize("shelf", ["checkpoints", "toolkit/checkpoints"], ids=["clone", "wheel"])
-def test_a_shipped_model_is_found_by_name(tiny_model, tmp_path, monkeypatch, shelf):
+@pytest.mark.parametrize("place", ["checkpoints", "toolkit/checkpoints"], ids=["clone", "wheel"])
+def test_a_shipped_model_is_found_by_name(tiny_model, tmp_path, monkeypatch, place):
     (tmp_path / "toolkit").mkdir()
-    shutil.copytree(tiny_model, tmp_path / shelf / "en-ne")
-    monkeypatch.setattr(api, "__file__", str(tmp_path / "toolkit" / "api.py"))
+    shutil.copytree(tiny_model, tmp_path / place / "en-ne")
+    monkeypatch.setattr(shelf, "__file__", str(tmp_path / "toolkit" / "models" / "shelf.py"))
     monkeypatch.chdir(tmp_path)
-    assert api.find_model("en-ne") == tmp_path / shelf / "en-ne"
+    assert shelf.find_model("en-ne") == tmp_path / place / "en-ne"
     with pytest.raises(ModelError, match=r"no model 'ne-en'.*\(en-ne\)"):
         toolkit.load("ne-en")
     shutil.copytree(tiny_model, "en-ne")  # what the caller has at hand comes before what is shipped
-    assert api.find_model("en-ne") == Path("en-ne")
+    assert shelf.find_model("en-ne") == Path("en-ne")
 
 
 def test_a_directory_that_is_no_model_is_said_to_be_none(tmp_path):

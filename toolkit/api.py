@@ -3,9 +3,8 @@
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +14,8 @@ from toolkit.data.sentences import sentence_ids, sentence_text
 from toolkit.decoding import GenerationConfig, Hypothesis, generate, score
 from toolkit.errors import DataError, ModelError
 from toolkit.models.seq2seq import Seq2Seq
-from toolkit.models.storage import CONFIG_FILE, load_model, model_directory
+from toolkit.models.shelf import find_model
+from toolkit.models.storage import load_model
 from toolkit.tokenization import Tokenizer, load_tokenizer
 from toolkit.tokenization.special import CONTROL_IDS
 from toolkit.translations import Translation, aligned, described
@@ -281,33 +281,3 @@ def _each(prefix: str | Sequence[str], count: int) -> Sequence[str] | None:
     if len(prefix) != count:
         raise DataError(f"{len(prefix)} prefixes are given for {count} texts: give one for each, or one for all")
     return prefix
-
-
-def find_model(path_or_name: str | os.PathLike[str]) -> Path:
-    """The directory of a model: itself, the best checkpoint of a run, or a shipped one by its name.
-
-    A directory at hand comes before a shipped model of the same name.
-
-    Raises ModelError, with the names there are, where nothing is found.
-    """
-    path, shipped = Path(path_or_name), shipped_models()
-    with suppress(OSError):  # of a name that is too long for a path
-        for candidate in (path, shipped.get(str(path_or_name), path)):
-            directory = model_directory(candidate)
-            if directory != candidate or (directory / CONFIG_FILE).exists():
-                return directory
-        if path.is_dir():
-            raise ModelError(f"{path} is not a model: it has no {CONFIG_FILE}")
-    names = ", ".join(sorted(shipped)) or "none is shipped"
-    raise ModelError(f"there is no model {str(path_or_name)!r}: give the path of a directory, or a name ({names})")
-
-
-def shipped_models() -> dict[str, Path]:
-    """The models that come with the toolkit: within the installed package, or beside it in a clone."""
-    package = Path(__file__).parent
-    shelf = package / "checkpoints"
-    if not shelf.is_dir():
-        shelf = package.parent / "checkpoints"
-    if not shelf.is_dir():
-        return {}
-    return {path.name: path for path in shelf.iterdir() if path.is_dir() and not path.name.startswith(".")}

@@ -9,10 +9,10 @@ from typing import Annotated
 import tyro
 from tyro.conf import Positional
 
-from toolkit.api import find_model
 from toolkit.commands.console import emit
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, replaced_directory
+from toolkit.models.shelf import find_model
 from toolkit.models.storage import save_model
 from toolkit.training.averaging import average_models, tokenizer_files
 from toolkit.training.run import SETTINGS_FILE, Run

@@ -7,8 +7,9 @@ from typing import Any
 
 from tyro.conf import Positional
 
-from toolkit.api import find_model, load
+from toolkit.api import load
 from toolkit.commands.console import emit
+from toolkit.models.shelf import find_model
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, read_json, read_metrics
 
 

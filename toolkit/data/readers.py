@@ -181,6 +181,6 @@ def write_lines_atomically(path: str | os.PathLike[str], lines: Iterable[str]) -
             file.write(line.encode("utf-8") + b"\n")
 
 
-def counted(lines: int) -> str:
-    """\"1 line\", "2 lines"."""
-    return "1 line" if lines == 1 else f"{lines:,} lines"
+def counted(number: int, what: str = "line") -> str:
+    """\"1 line", "2 lines"."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

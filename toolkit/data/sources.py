@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from toolkit.data.readers import count_lines, counted, iter_lines, opened
-from toolkit.data.tables import TABLE_SUFFIXES, Columns, Table, open_dataset, open_table, table_rows, table_suffix
+from toolkit.data.table import Columns, Table
+from toolkit.data.tables import TABLE_SUFFIXES, open_dataset, open_table, table_rows, table_suffix
 from toolkit.errors import ConfigError, DataError
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*/[\w.-]+")

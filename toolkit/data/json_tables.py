@@ -1,0 +1,90 @@
+"""JSON: an object a line, or one list of objects, checked before `datasets` reads it."""
+
+import functools
+import json
+import operator
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from toolkit.data.hub import load_file
+from toolkit.data.readers import chunks_of, decoded, lines_of
+from toolkit.data.table import Columns, Keys, Table, find_columns, text_fault
+from toolkit.errors import DataError
+
+# JSON can spell half of a character, which no text in UTF-8 has.
+_HALF_CHARACTER = re.compile("[\\ud800-\\udfff]")
+
+
+def check_json(file: BinaryIO, path: Path, columns: Columns) -> Table:
+    """Lines of JSON or a list, with both columns in every object. Raises as `open_table` says."""
+    is_list = next(chunks_of(file, path)).startswith(b"[")
+    file.seek(0)
+    keys = None
+    for number, row in enumerate(_json_list(file, path) if is_list else _json_lines(file, path), start=1):
+        place = f"{path}, {'row' if is_list else 'line'} {number}"
+        if not isinstance(row, dict):
+            raise DataError(f"{place} is not a JSON object: write one object with both texts for each pair")
+        keys = keys or find_columns(row, columns, str(path))
+        for column, where in zip(columns, keys, strict=True):
+            value = _value(row, where, place)
+            if fault := text_fault(value):
+                raise DataError(f"{place}: {column} {fault}")
+            if _HALF_CHARACTER.search(value):
+                raise DataError(f"{place}: {column} has half of a surrogate pair: correct it, or delete the row")
+    if keys is None:
+        raise DataError(f"{path} holds an empty list: it needs at least one pair")
+    if is_list:
+        return Table(functools.partial(load_file, "json", path), str(path), columns, keys)
+
+    def load() -> Any:
+        # Read as text: the reader for JSON takes the type of a column from the first megabytes and refuses any other
+        # below, in columns that nobody asked for too, and it makes times of texts that look like times.
+        lines = load_file("text", path, encoding="utf-8-sig", chunksize=1 << 20)
+        return lines.map(functools.partial(_texts_of_lines, keys=keys), batched=True, remove_columns=["text"])
+
+    return Table(load, str(path), columns, (("source",), ("target",)), "line")
+
+
+def _json_lines(file: BinaryIO, path: Path) -> Iterator[Any]:
+    for number, line in enumerate(lines_of(file, path), start=1):
+        if "\r" in line:  # where `datasets` would begin a new line
+            raise DataError(f"{path}, line {number} has a CR in the middle: end lines with LF or CR LF")
+        try:
+            yield json.loads(line)
+        except (ValueError, RecursionError) as error:
+            problem = f"is not a JSON object ({_json_fault(error)})" if line.strip() else "is empty"
+            raise DataError(f"{path}, line {number} {problem}: write one object a line") from error
+
+
+def _texts_of_lines(batch: Mapping[str, list[str]], keys: tuple[Keys, Keys]) -> dict[str, list[str]]:
+    rows = [json.loads(line) for line in batch["text"]]
+    return {
+        side: [functools.reduce(operator.getitem, where, row) for row in rows]
+        for side, where in zip(("source", "target"), keys, strict=True)
+    }
+
+
+def _json_list(file: BinaryIO, path: Path) -> Iterator[Any]:
+    try:
+        yield from json.loads(decoded(b"".join(chunks_of(file, path)), path))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}, line {error.lineno} is not JSON ({_json_fault(error)}): correct it") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is not JSON ({_json_fault(error)}): write a list of objects") from error
+
+
+def _json_fault(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"column {error.colno}: {error.msg.removesuffix(' starting at').lower()}"
+    return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
+
+
+def _value(row: Mapping[str, Any], keys: Keys, place: str) -> Any:
+    value: Any = row
+    for key in keys:
+        if not isinstance(value, Mapping) or key not in value:
+            raise DataError(f"{place} has no {'.'.join(keys)}: give every row both texts, or delete it")
+        value = value[key]
+    return value
