@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 import toolkit
 from toolkit.commands.records import rounded_rows
+from toolkit.data.sentences import sentence_ids, sentence_text
+from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, DataError
 
 TEXTS = ["I am a boy.", " ", "She eats rice."]
@@ -38,11 +40,22 @@ def test_the_first_translation_is_the_one_that_translate_gives(translator):
 @pytest.mark.parametrize("text", TEXTS[::2])
 def test_scoring_the_ids_finds_the_score_of_the_search(translator, text):
     [group] = translator.translate_n([text], num_beams=3, num_return_sequences=3)
-    scored = translator.score([text] * 3, [each.ids for each in group], batch_size=2)
+    scored = translator.score([text] * len(group), [each.ids for each in group], batch_size=2)
     for one, other in zip(group, scored, strict=True):
         assert one.log_prob == pytest.approx(other.log_prob, abs=1e-4)
         assert one.token_log_probs == pytest.approx(other.token_log_probs, abs=1e-4)
         assert (one.ids, one.tokens, one.text) == (other.ids, other.tokens, other.text)
+
+
+def test_the_translations_of_a_search_have_different_texts(translator):
+    """Pieces, bytes and spaces spell many a text in several ways, and the short outputs of a random model are such."""
+    settings = GenerationConfig(num_beams=40, num_return_sequences=40, max_new_tokens=2)
+    [hypotheses] = generate(translator.model, sentence_ids(translator.tokenizer, ["one"]), settings)
+    texts = [sentence_text(translator.tokenizer, each.ids) for each in hypotheses]
+    assert len({*texts}) < len(texts)
+    [group] = translator.translate_n(["one"], num_beams=40, num_return_sequences=5, max_new_tokens=2)
+    assert [each.text for each in group] == list(dict.fromkeys(texts))[:5]
+    assert [each.score for each in group] == sorted((each.score for each in group), reverse=True)
 
 
 def test_alignments_fit_the_words(translator):

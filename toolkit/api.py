@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -113,6 +114,9 @@ class Translator:
     ) -> list[list[Translation]]:
         """For each text up to `num_return_sequences` translations, best first, with their scores; none for a blank one.
 
+        Those that a search finds have different texts: of several ways to spell one in tokens, the most probable is
+        kept. There may be fewer than asked for; more beams find more. Samples may repeat.
+
         alignments: with attention and word alignment. The other settings are those of `translate`, which says what is
         refused.
         """
@@ -178,9 +182,13 @@ class Translator:
         alignments: bool = False,
     ) -> list[list[Translation]]:
         """As `translate_all`, but all the translations that `config` asks for, with everything known about them."""
-        sources = self._encode(texts, where)
+        sources, wanted = self._encode(texts, where), config.num_return_sequences
+        if wanted > 1 and not config.samples:  # all that the beams find, because some of it may be the same text
+            config = replace(config, num_return_sequences=config.num_beams)
         found = self._search(sources, config, batch_size, where, prefixes, first)
         results = [[described(hypothesis, self.tokenizer) for hypothesis in group] for group in found]
+        if not config.samples:
+            results = [_distinct(group)[:wanted] for group in results]
         if not alignments:
             return results
         repeated = [source for source, group in zip(sources, results, strict=True) for _ in group]
@@ -272,6 +280,14 @@ class Translator:
                     f"the model writes {most} after it at most"
                 )
         return ids
+
+
+def _distinct(translations: list[Translation]) -> list[Translation]:
+    """Of those with the same text, the first."""
+    first: dict[str, Translation] = {}
+    for each in translations:
+        first.setdefault(each.text, each)
+    return list(first.values())
 
 
 def _each(prefix: str | Sequence[str], count: int) -> Sequence[str] | None:

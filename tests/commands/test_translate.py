@@ -34,7 +34,7 @@ def test_json_has_all_that_the_library_has(translate, translator):
     assert [each["source"] for each in found] == LINES
     expected = translator.translate_n(LINES, num_beams=4, num_return_sequences=3, max_new_tokens=12)
     for each, group in zip(found, expected, strict=True):
-        assert len(each["translations"]) == len(group) == (3 if each["source"] else 0)
+        assert len(each["translations"]) == len(group) in ((1, 2, 3) if each["source"] else (0,))
         for record, translation in zip(each["translations"], group, strict=True):
             for name in ("text", "finished", "ids", "tokens"):
                 assert record[name] == getattr(translation, name)
