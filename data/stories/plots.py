@@ -86,6 +86,10 @@ def _plot(text: str, shared: dict[str, list[str]], language: str) -> Plot:
     unknown = {slot.variable for beat in beats for line in beat for slot in slots(line.template)} - candidates.keys()
     if unknown:
         raise ValueError(f"plot {head[0]!r} has no slot {sorted(unknown)}")
+    lines = [line for beat in beats for line in beat]
+    idle = set().union(*(line.sets for line in lines)) ^ set().union(*(line.needs | line.excludes for line in lines))
+    if idle:
+        raise ValueError(f"plot {head[0]!r} sets or asks for a flag in vain: {sorted(idle)}")
     return Plot(head[0], candidates, tuple(beats))
 
 

@@ -1,9 +1,9 @@
-"""Templates of sentences: what a plot file says, as a tree that can be written (by the generator) and read (by the checker).
+"""Templates of sentences: what a plot file says, as a tree that the generator writes and the checker reads.
 
     {A} went to the (river|well) with {A.his} {x}.
 
-`{A}` is a slot, `{A.his}` another form of what fills it, and `(river|well)` a choice, which may be empty or nested. One tree
-serves both directions, so what the program writes and what the checker accepts cannot drift apart.
+`{A}` is a slot, `{A.his}` another form of what fills it, and `(river|well)` a choice, which may be empty or nested. One
+tree serves both directions, so what the program writes and what the checker accepts cannot drift apart.
 """
 
 import re
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Slot:
-    """A place for a form of a character, a thing or a word: `{A.his}` is Slot("A", "his"), `{A}` is Slot("A", "name")."""
+    """A place for a form of a character or a thing: `{A.his}` is Slot("A", "his"), `{A}` is Slot("A", "name")."""
 
     variable: str
     form: str

@@ -1,4 +1,4 @@
-"""The English words that fill the slots of the plots: characters with their pronouns, things with their article and plural."""
+"""The English words that fill the slots of the plots: characters with their pronouns, things with their articles."""
 
 from functools import cache
 
@@ -7,24 +7,20 @@ from data.en_ne.nouns import tagged
 from data.en_ne.people import NAMES
 from data.stories.template import Entity
 
-MORE_GIRLS = (
-    "Asha", "Rita", "Nisha", "Puja", "Sunita", "Kamala", "Mina", "Sarita", "Rupa", "Anju", "Muna", "Radha",
-)  # fmt: skip
-MORE_BOYS = (
-    "Gopal", "Mohan", "Arjun", "Dipak", "Raju", "Sagar", "Krishna", "Bimal", "Nabin", "Santosh", "Roshan", "Dinesh",
-)  # fmt: skip
+MORE_GIRLS = ("Asha", "Rita", "Nisha", "Puja", "Mina", "Radha")
+MORE_BOYS = ("Gopal", "Mohan", "Arjun", "Raju", "Sagar", "Nabin")
 GIRLS = tuple(name for name, _, female in NAMES if female) + MORE_GIRLS
 BOYS = tuple(name for name, _, female in NAMES if not female) + MORE_BOYS
 
 # The names of animals tell whether they are he or she, so that a reader (and the checker) can follow.
-PET_NAMES = {"he": ("Kale", "Moti", "Tiku", "Bhote", "Chandu"), "she": ("Lali", "Chiku", "Puntu", "Seti", "Mithu")}
-FOREST_ANIMALS = ("rabbit", "bear", "monkey", "squirrel", "deer", "fox")
+PET_NAMES = {"he": ("Kale", "Moti", "Tiku", "Bhote"), "she": ("Lali", "Chiku", "Puntu", "Seti")}
+FOREST_ANIMALS = ("rabbit", "bear", "monkey", "squirrel", "deer")
 PRONOUNS = {
     "he": {"he": "he", "his": "his", "him": "him", "himself": "himself", "kid": "boy", "child": "son"},
     "she": {"he": "she", "his": "her", "him": "her", "himself": "herself", "kid": "girl", "child": "daughter"},
 }
 ELDERS = {
-    "mother": "she", "father": "he", "grandmother": "she", "grandfather": "he", "aunt": "she", "uncle": "he",
+    "mother": "she", "father": "he", "grandmother": "she", "grandfather": "he",
 }  # fmt: skip
 COLOURS = ("red", "blue", "green", "yellow", "white")
 
@@ -54,7 +50,8 @@ CLASSES = {
         someone("old woman", "she", young="woman"), someone("old man", "he", young="man"),
     ),
     "animal": tuple(
-        someone(name, pronoun, kid=kind) for pronoun, names in PET_NAMES.items() for name in names for kind in FOREST_ANIMALS
+        someone(name, pronoun, kid=kind, species=kind)
+        for pronoun, names in PET_NAMES.items() for name in names for kind in FOREST_ANIMALS
     ),
     "dog": tuple(someone(name, pronoun, kid="dog") for pronoun, names in PET_NAMES.items() for name in names),
     "colour": tuple(Entity({"name": colour}) for colour in COLOURS),

@@ -22,7 +22,7 @@ def lines_of(*pieces):
     return [line for lines in console.arriving_lines(Stream(pieces), "it") for line in lines]
 
 
-@given(lines=st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]))), data=st.data())
+@given(lines=st.lists(st.text(st.characters(exclude_characters="\0\n\r", exclude_categories=["Cs"]))), data=st.data())
 def test_lines_do_not_depend_on_the_pieces_they_come_in(lines, data):
     ends = data.draw(st.lists(st.sampled_from(["\n", "\r\n"]), min_size=len(lines), max_size=len(lines)))
     whole = "".join(map("".join, zip(lines, ends, strict=True))).encode()

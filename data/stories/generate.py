@@ -1,0 +1,116 @@
+"""Write the embedded corpus of small stories, in English and in Nepali.
+
+python -m data.stories.generate            write train and valid of both languages
+python -m data.stories.generate --check    compare with the files that are here; write nothing
+"""
+
+import argparse
+import random
+import sys
+import unicodedata
+from pathlib import Path
+
+from data.stories.plots import Plot, read_plots
+from data.stories.template import Entity, write
+
+HERE = Path(__file__).parent
+SEED = 1
+SIZES = {"en": {"train": 4900, "valid": 200}, "ne": {"train": 1500, "valid": 80}}
+LEAVE_OUT = 0.5  # of the beats that a story can do without: short stories are learnt faster
+WORDS = {"en": (40, 90), "ne": (30, 78)}  # Nepali says the same with fewer words
+
+
+def cast(plot: Plot, rng: random.Random) -> dict[str, Entity]:
+    """Who and what this story is about. Two slots never get the same name, so that a name means one character."""
+    values: dict[str, Entity] = {}
+    for variable, candidates in plot.candidates.items():
+        others = list(values.values())
+        values[variable] = rng.choice([entity for entity in candidates if not any(clash(entity, o) for o in others)])
+    return values
+
+
+def clash(one: Entity, other: Entity) -> bool:
+    """Whether two cannot be in one story: the same name, or two animals of the same kind."""
+    return one.name == other.name or one.forms.get("species", 1) == other.forms.get("species", 2)
+
+
+def tell(plot: Plot, rng: random.Random) -> str:
+    """One story of a plot: a line from each beat that fits the way the story has taken."""
+    values, flags, told = cast(plot, rng), frozenset(), []
+    for beat in plot.beats:
+        lines = [line for line in beat if line.fits(flags)]
+        spare = [line for line in lines if not line.template]
+        line = spare[0] if spare and rng.random() < LEAVE_OUT else rng.choice(lines)
+        flags |= line.sets
+        told.append(write(line.template, values, rng))
+    return unicodedata.normalize("NFC", " ".join(text for text in told if text))
+
+
+def story(language: str, number: int) -> str:
+    """The story of this number: a function of language and number alone. The plots take turns; a story that is too long
+    or too short is told anew.
+    """
+    plots, (least, most) = read_plots(language), WORDS[language]
+    rng = random.Random(f"{SEED} {language} {number}")
+    while True:
+        text = tell(plots[number % len(plots)], rng)
+        if least <= len(text.split()) <= most:
+            return text
+
+
+def build(language: str) -> dict[str, list[str]]:
+    """The distinct stories of a language, mixed and divided into train and valid."""
+    wanted = sum(SIZES[language].values())
+    stories: dict[str, None] = {}
+    number = 0
+    while len(stories) < wanted:
+        stories[story(language, number)] = None
+        number += 1
+    mixed = list(stories)
+    random.Random(f"{SEED} {language} order").shuffle(mixed)
+    valid = SIZES[language]["valid"]
+    return {"train": mixed[valid:], "valid": mixed[:valid]}
+
+
+def text_of(stories: list[str]) -> str:
+    """A story is a line; an empty line stands between stories."""
+    return "\n\n".join(stories) + "\n"
+
+
+def read(path: Path) -> list[str]:
+    """The stories of a file."""
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n\n")
+
+
+def texts() -> dict[str, str]:
+    """File name -> contents."""
+    return {
+        f"{side}.{language}.txt": text_of(stories) for language in SIZES for side, stories in build(language).items()
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write the embedded corpus of small stories.")
+    parser.add_argument("--out", type=Path, default=HERE, help="directory to write to (default: next to this program)")
+    parser.add_argument("--check", action="store_true", help="compare with the files that are there; write nothing")
+    arguments = parser.parse_args()
+    different = []
+    for name, text in texts().items():
+        path = arguments.out / name
+        if arguments.check:
+            if not path.exists() or path.read_bytes() != text.encode():
+                different.append(name)
+        else:
+            arguments.out.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+        print(f"{name}: {text.count(chr(10) * 2) + 1} stories, {len(text.encode()) / 1e6:.2f} MB")
+    if different:
+        print(
+            f"data.stories: out of date: {', '.join(different)}; run `python -m data.stories.generate`", file=sys.stderr
+        )
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
