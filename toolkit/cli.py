@@ -12,7 +12,7 @@ from toolkit.errors import ConfigError, ToolkitError
 VERBS = {
     "translate": ("Translate", "Translate text, a file, or what you type at a prompt."),
     "score": ("Score", "Score given translations: the log-probability that a model gives them."),
-    "evaluate": ("Evaluate", "Score translations against references: BLEU, chrF, exact match."),
+    "evaluate": ("Evaluate", "Score translations against references: BLEU, chrF, exact match, significance."),
     "runs": ("Runs", "Compare training runs: settings that differ, scores, time."),
     "average": ("Average", "Average the weights of several checkpoints into one model."),
     "info": ("Info", "Show what a model is, how large it is and how well it did."),
