@@ -30,9 +30,9 @@ from toolkit.data.subwords import SubwordSampler
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.evaluation.scores import Scores, bleu_chrf
-from toolkit.files import check_new_directory
+from toolkit.files import check_new_directory, replaced_directory
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from toolkit.models.storage import load_model, read_metrics, replaced_directory, save_metrics, save_model
+from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run

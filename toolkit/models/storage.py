@@ -17,7 +17,6 @@ from safetensors.numpy import load_file, save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import atomic_writer
-from toolkit.files import replaced_directory as replaced_directory  # models are written with it
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.nn.module import Model
 
@@ -35,7 +34,7 @@ _KINDS = {Seq2Seq.kind: (Seq2Seq, Seq2SeqConfig)}
 def save_model(model: Model, directory: Path, metrics: dict[str, Any] | None = None, half: bool = False) -> None:
     """Write config, weights and metrics into an existing directory; `half` stores float16.
 
-    Callers that replace a directory write a new one and rename it: see `replaced_directory`.
+    Callers that replace a directory write a new one and rename it: see `toolkit.files.replaced_directory`.
     """
     dtype = np.float16 if half else np.float32
     arrays = {name: np.ascontiguousarray(value, dtype=dtype) for name, value in model.arrays().items()}
