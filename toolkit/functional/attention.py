@@ -29,18 +29,22 @@ def attention(
 
         P = softmax over s of (q_t · k_s / √K) among the keys that t may see        context_t = Σ_s P_ts v_s
 
-    Shapes: query (B, T, H, K), key and value (B, S, H, K), visible broadcasts to (B, H, S, T) and is True where the
+    Shapes: query (B, T, H, K), key and value (B, S, G, K), visible broadcasts to (B, H, S, T) and is True where the
     key may be seen (None: everywhere; every query must see a key), mask (B, H, S, T) and scale are dropout on P
-    -> context (B, T, H, K), written to `out` where given. Arguments may be strided views.
+    -> context (B, T, H, K), written to `out` where given. Arguments may be strided views. With G < H, every H / G
+    consecutive query heads share a head of keys and values (grouped queries, Ainslie et al. 2023).
     """
     batch, length, heads, width = query.shape
-    shape = (batch, heads, key.shape[1], length)
-    probabilities = np.matmul(key.transpose(0, 2, 1, 3), query.transpose(0, 2, 3, 1), out=empty(shape, query.dtype))
+    groups = key.shape[2]
+    probabilities = empty((batch, heads, key.shape[1], length), query.dtype)
+    by_key = _by_head(key, groups)
+    np.matmul(by_key, _by_head(query, groups).swapaxes(-1, -2), out=_grouped(probabilities, groups))
     probabilities *= 1 / math.sqrt(width)
     softmax_over_keys(probabilities, visible)
     weights = probabilities if mask is None else _dropped(probabilities, mask, scale, empty)
     context = empty(query.shape, query.dtype) if out is None else out
-    np.matmul(weights.swapaxes(-1, -2), value.transpose(0, 2, 1, 3), out=context.transpose(0, 2, 1, 3))
+    by_query = _grouped(weights, groups).swapaxes(-1, -2)
+    np.matmul(by_query, _by_head(value, groups), out=_by_head(context, groups))
     return context, (query, key, value, probabilities, mask, scale, context)
 
 
@@ -66,29 +70,54 @@ def attention_backward(
 
         dV = Pᵀ dcontext        dP = dcontext Vᵀ        dS = P · (dP - Σ_s P dP) / √K        dQ = dS K        dK = dSᵀ Q
 
-    With dropout, V and dP meet the dropped weights. Returns dquery (B, T, H, K), dkey and dvalue (B, S, H, K),
+    With dropout, V and dP meet the dropped weights. Returns dquery (B, T, H, K), dkey and dvalue (B, S, G, K),
     written to the three arrays of `out` where given.
     """
     query, key, value, probabilities, mask, scale, context = saved
     if out is None:
         out = tuple(empty(x.shape, x.dtype) for x in (query, key, value))
     dquery, dkey, dvalue = out
-    by_head = dcontext.transpose(0, 2, 1, 3)  # (B, H, T, K)
-    dscores = np.matmul(
-        value.transpose(0, 2, 1, 3), by_head.swapaxes(-1, -2), out=empty(probabilities.shape, query.dtype)
-    )
+    groups = key.shape[2]
+    by_head = _by_head(dcontext, groups)  # (B, G, H / G, T, K)
+    dscores = empty(probabilities.shape, query.dtype)
+    grouped = _grouped(dscores, groups)
+    np.matmul(_by_head(value, groups), by_head.swapaxes(-1, -2), out=grouped)
     weights = probabilities
     if mask is not None:
         weights = _dropped(probabilities, mask, scale, empty)
         dscores *= mask
         dscores *= scale
-    np.matmul(weights, by_head, out=dvalue.transpose(0, 2, 1, 3))
+    _sum_over_group(_grouped(weights, groups), by_head, dvalue)
     dscores -= np.vecdot(dcontext, context).swapaxes(1, 2)[:, :, None, :]
     dscores *= probabilities
     dscores *= 1 / math.sqrt(query.shape[-1])
-    np.matmul(dscores.swapaxes(-1, -2), key.transpose(0, 2, 1, 3), out=dquery.transpose(0, 2, 1, 3))
-    np.matmul(dscores, query.transpose(0, 2, 1, 3), out=dkey.transpose(0, 2, 1, 3))
+    np.matmul(grouped.swapaxes(-1, -2), _by_head(key, groups), out=_by_head(dquery, groups))
+    _sum_over_group(grouped, _by_head(query, groups), dkey)
     return dquery, dkey, dvalue
+
+
+def _by_head(x: Array, groups: int) -> Array:
+    """A view of (B, T, H, K) as (B, G, H / G, T, K): the query heads that share a key head stand together."""
+    batch, length, heads, width = x.shape
+    return x.reshape(batch, length, groups, heads // groups, width).transpose(0, 2, 3, 1, 4)
+
+
+def _grouped(scores: Array, groups: int) -> Array:
+    """A view of (B, H, S, T) as (B, G, H / G, S, T)."""
+    batch, heads, *rest = scores.shape
+    return scores.reshape(batch, groups, heads // groups, *rest)
+
+
+def _sum_over_group(weights: Array, by_query: Array, out: Array) -> None:
+    """What reaches a key head through all query heads that share it, written to `out` (B, S, G, K).
+
+    Shapes: weights (B, G, H / G, S, T), by_query (B, G, H / G, T, K).
+    """
+    target = out.transpose(0, 2, 1, 3)
+    if weights.shape[2] == 1:
+        np.matmul(weights[:, :, 0], by_query[:, :, 0], out=target)
+    else:
+        np.sum(np.matmul(weights, by_query), axis=2, out=target)
 
 
 def _dropped(probabilities: Array, mask: Array, scale: float, empty: Empty) -> Array:

@@ -10,10 +10,11 @@ from toolkit.errors import ConfigError
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums, output_loss, output_loss_backward
+from toolkit.models.inputs import Input, Positions, absolute_positions
 from toolkit.nn.attention import CrossAttention, SelfAttention
-from toolkit.nn.blocks import DecoderBlock, EncoderBlock, Residual
-from toolkit.nn.layers import Dropout, Embedding, FeedForward, LayerNorm, LearnedPositions, SinusoidalPositions
-from toolkit.nn.module import Model, Module
+from toolkit.nn.blocks import Block, DecoderBlock, Residual
+from toolkit.nn.layers import Embedding, FeedForward, LayerNorm
+from toolkit.nn.module import Model
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 
@@ -84,15 +85,15 @@ class Seq2Seq(Model):
     def __init__(self, config: Seq2SeqConfig):
         self.config = config
         width, size = config.width, config.vocab_size
-        self.source = _Input(Embedding(size, width, math.sqrt(width)), config)
-        self.encoder = [EncoderBlock(*_sub_layers(config, causal=False)) for _ in range(config.encoder_layers)]
+        self.source = Input(Embedding(size, width, math.sqrt(width)), *_positions(config))
+        self.encoder = [Block(*_sub_layers(config, causal=False)) for _ in range(config.encoder_layers)]
         target = self.source.embedding if config.tie == "all" else Embedding(size, width, math.sqrt(width))
-        self.target = _Input(target, config)
+        self.target = Input(target, *_positions(config))
         self.decoder = []
         for _ in range(config.decoder_layers):
             attention, feed_forward, residuals = _sub_layers(config, causal=True)
             cross = CrossAttention(width, config.heads, config.attention_dropout, config.bias)
-            residuals.append(Residual(width, config.residual_dropout, config.norm == "pre", config.bias))
+            residuals.append(_residual(config))
             self.decoder.append(DecoderBlock(attention, cross, feed_forward, residuals))
         if config.norm == "pre":
             self.encoder_norm, self.decoder_norm = LayerNorm(width, config.bias), LayerNorm(width, config.bias)
@@ -143,24 +144,9 @@ class Seq2Seq(Model):
         self.source.backward(dx, tape)
 
 
-class _Input(Module):
-    """Token embedding, plus position, then dropout.  Shapes: (N,) -> (N, D)."""
-
-    def __init__(self, embedding: Embedding, config: Seq2SeqConfig):
-        self.embedding = embedding
-        if config.positions == "learned":
-            self.positions = LearnedPositions(config.max_length, config.width)
-        else:
-            layout = "halves" if config.positions == "sinusoidal_halves" else "interleaved"
-            self.positions = SinusoidalPositions(config.width, layout)
-        self.dropout = Dropout(config.embedding_dropout)
-
-    def forward(self, ids: Array, rows: Rows, tape: Tape) -> Array:
-        x = self.embedding.forward(ids, tape)
-        return self.dropout.forward(self.positions.forward(x, rows, tape), tape)
-
-    def backward(self, dx: Array, tape: Tape) -> None:
-        self.embedding.backward(self.positions.backward(self.dropout.backward(dx, tape), tape), tape)
+def _positions(config: Seq2SeqConfig) -> tuple[Positions, float]:
+    """What is added to an embedding, and the dropout of the sum."""
+    return absolute_positions(config.positions, config.max_length, config.width), config.embedding_dropout
 
 
 def _sub_layers(config: Seq2SeqConfig, causal: bool) -> tuple[SelfAttention, FeedForward, list[Residual]]:
@@ -168,6 +154,8 @@ def _sub_layers(config: Seq2SeqConfig, causal: bool) -> tuple[SelfAttention, Fee
     feed_forward = FeedForward(
         config.width, config.feed_forward, config.activation, config.activation_dropout, config.bias
     )
-    pre_norm = config.norm == "pre"
-    residuals = [Residual(config.width, config.residual_dropout, pre_norm, config.bias) for _ in range(2)]
-    return attention, feed_forward, residuals
+    return attention, feed_forward, [_residual(config) for _ in range(2)]
+
+
+def _residual(config: Seq2SeqConfig) -> Residual:
+    return Residual(LayerNorm(config.width, config.bias), config.residual_dropout, config.norm == "pre")

@@ -17,6 +17,7 @@ from safetensors.numpy import load_file, save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import atomic_writer
+from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.nn.module import Model
 
@@ -28,7 +29,7 @@ _TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", 
 _LONGEST_SHOWN = 60
 
 # Every kind of model that a directory can hold, by the name in its config.json.
-_KINDS = {Seq2Seq.kind: (Seq2Seq, Seq2SeqConfig)}
+_KINDS = {Seq2Seq.kind: (Seq2Seq, Seq2SeqConfig), GPT.kind: (GPT, GPTConfig)}
 
 
 def save_model(model: Model, directory: Path, metrics: dict[str, Any] | None = None, half: bool = False) -> None:
@@ -74,7 +75,7 @@ def load_model(directory: Path, dtype: type = np.float32) -> Model:
     # A damaged digit must not ask for more memory than there is: nothing is larger than the weights that belong to it.
     size = sum(array.size for array in arrays.values())
     numbers = {name: value for name, value in dataclasses.asdict(model_config).items() if isinstance(value, int)}
-    layers = sum(value for name, value in numbers.items() if name.endswith("_layers"))
+    layers = sum(value for name, value in numbers.items() if name.endswith("layers"))
     if layers > len(arrays) or max(value for name, value in numbers.items() if name != "max_length") > size:
         raise ModelError(f"{directory / CONFIG_FILE} describes a larger model than {WEIGHTS_FILE} beside it holds")
     model = model_class(model_config)

@@ -1,15 +1,16 @@
 """Multi-head attention over rows (Vaswani et al. 2017, section 3.2.2).
 
 The mathematics of one stack of sequences is in `toolkit.functional.attention`; here rows are viewed as such stacks,
-span by span, and heads are views: (N, D) is (N, H, K) with D = H·K.
+span by span, and heads are views: (N, D) is (N, H, K) with D = H·K. Self-attention may have fewer heads of keys and
+values than of queries, G of them.
 """
 
 import numpy as np
 
 from toolkit.functional.arrays import Array, Saved
 from toolkit.functional.attention import attention, attention_backward
-from toolkit.nn.layers import Linear
-from toolkit.nn.module import Module, xavier_uniform
+from toolkit.nn.layers import Linear, RotaryPositions
+from toolkit.nn.module import Initializer, Module, xavier_uniform
 from toolkit.nn.rows import CrossSpan, Rows, Span, causal_mask, causal_mask_with_past
 from toolkit.nn.tape import Tape
 
@@ -18,7 +19,7 @@ class _Attention(Module):
     """What self- and cross-attention share: the division into heads and the attention of one stack."""
 
     def __init__(self, width: int, heads: int, dropout: float):
-        self.heads = heads
+        self.heads, self.head_width = heads, width // heads
         self.dropout = dropout
 
     def _stack(self, x: Array, span: Span) -> Array:
@@ -26,7 +27,7 @@ class _Attention(Module):
         return self._split(x[span.rows], span.count, span.length)
 
     def _split(self, x: Array, count: int, length: int) -> Array:
-        return x.reshape(count, length, self.heads, x.shape[-1] // self.heads)
+        return x.reshape(count, length, x.shape[-1] // self.head_width, self.head_width)
 
     def _attend(
         self,
@@ -49,25 +50,46 @@ class _Attention(Module):
 class SelfAttention(_Attention):
     """Attention of every sequence over itself; with `causal`, over itself up to the row that asks.
 
-    Shapes: (N, D) -> (N, D). One product gives queries, keys and values. Where `rows` has a cache, keys and values
-    are added to it, and what it already held is attended to as well.
+    Shapes: (N, D) -> (N, D). One product gives queries, keys and values, (N, D + 2·G·K). Where `rows` has a cache, keys
+    and values are added to it, and what it already held is attended to as well.
+    key_value_heads: G, a divisor of `heads`; 0 is as many. rotary: turns queries and keys by their positions.
+    initial, output_initial: of the first and the last projection, where they are not Xavier's.
     """
 
-    def __init__(self, width: int, heads: int, dropout: float = 0.0, bias: bool = True, causal: bool = False):
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        causal: bool = False,
+        key_value_heads: int = 0,
+        rotary: RotaryPositions | None = None,
+        initial: Initializer | None = None,
+        output_initial: Initializer | None = None,
+    ):
         super().__init__(width, heads, dropout)
-        self.causal = causal
-        self.query_key_value = Linear(width, 3 * width, bias, xavier_uniform(width, width))
-        self.output = Linear(width, width, bias)
+        self.causal, self.rotary = causal, rotary
+        key_value_width = (key_value_heads or heads) * self.head_width
+        self._bounds = [width, width + key_value_width]  # where keys and values begin in the product
+        self.query_key_value = Linear(width, width + 2 * key_value_width, bias, initial or xavier_uniform(width, width))
+        self.output = Linear(width, width, bias, output_initial)
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
         projected = self.query_key_value.forward(x, tape)
+        if self.rotary:
+            self.rotary.turn(self._turned(projected), rows, tape)
         context = tape.empty(x.shape, x.dtype)
         attend = self._over_rows if rows.cache is None else self._over_cache
         tape.push(self, (attend(projected, context, rows, tape), rows))
         return self.output.forward(context, tape)
 
+    def _turned(self, projected: Array) -> Array:
+        """The heads of queries and keys, which rotary positions turn: a view, (N, H + G, K)."""
+        return projected[:, : self._bounds[1]].reshape(len(projected), -1, self.head_width)
+
     def _over_rows(self, projected: Array, context: Array, rows: Rows, tape: Tape) -> list[Saved]:
-        query, key, value = np.split(projected, 3, axis=1)
+        query, key, value = np.split(projected, self._bounds, axis=1)
         saved = []
         for span in rows.spans:
             visible = causal_mask(span.length) if self.causal and span.length > 1 else None
@@ -76,7 +98,7 @@ class SelfAttention(_Attention):
         return saved
 
     def _over_cache(self, projected: Array, context: Array, rows: Rows, tape: Tape) -> None:
-        query, key, value = np.split(projected, 3, axis=1)
+        query, key, value = np.split(projected, self._bounds, axis=1)
         keys, values = rows.cache.extend(self, key, value, rows)
         for span in rows.spans:
             past = rows.past[span.sequences]
@@ -90,12 +112,13 @@ class SelfAttention(_Attention):
     def backward(self, dy: Array, tape: Tape) -> Array:
         dcontext = self.output.backward(dy, tape)
         saved, rows = tape.pop(self)
-        width = dcontext.shape[1]
-        dprojected = tape.empty((len(dcontext), 3 * width), dy.dtype)
-        parts = np.split(dprojected, 3, axis=1)
+        dprojected = tape.empty((len(dcontext), self.query_key_value.weight.shape[1]), dy.dtype)
+        parts = np.split(dprojected, self._bounds, axis=1)
         for span, of_span in zip(rows.spans, saved, strict=True):
             out = tuple(self._stack(part, span) for part in parts)
             attention_backward(self._stack(dcontext, span), of_span, out, tape.empty)
+        if self.rotary:
+            self.rotary.turn_back(self._turned(dprojected), tape)
         return self.query_key_value.backward(dprojected, tape)
 
 

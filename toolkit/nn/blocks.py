@@ -1,4 +1,4 @@
-"""Encoder and decoder blocks: sub-layers with a residual connection around each.
+"""Blocks: sub-layers with a residual connection around each.
 
 Pre-norm, x + dropout(f(norm(x))), trains without care; post-norm, norm(x + dropout(f(x))), is the original (Vaswani et
 al. 2017, section 3.1; Xiong et al. 2020 compare them).
@@ -6,7 +6,7 @@ al. 2017, section 3.1; Xiong et al. 2020 compare them).
 
 from toolkit.functional.arrays import Array
 from toolkit.nn.attention import CrossAttention, SelfAttention
-from toolkit.nn.layers import Dropout, FeedForward, LayerNorm
+from toolkit.nn.layers import Dropout, FeedForward, Norm
 from toolkit.nn.module import Module
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
@@ -19,8 +19,8 @@ class Residual(Module):
     backward; the sub-layer itself belongs to the block, because sub-layers differ in what they are given.
     """
 
-    def __init__(self, width: int, dropout: float, pre_norm: bool, bias: bool):
-        self.norm = LayerNorm(width, bias)
+    def __init__(self, norm: Norm, dropout: float, pre_norm: bool):
+        self.norm = norm
         self.dropout = Dropout(dropout)
         self.pre_norm = pre_norm
 
@@ -41,8 +41,11 @@ class Residual(Module):
         return tape.add(dx, self.norm.backward(dbranch, tape) if self.pre_norm else dbranch)
 
 
-class EncoderBlock(Module):
-    """Self-attention, then a feed-forward network.  Shapes: (N, D) -> (N, D)."""
+class Block(Module):
+    """Self-attention, then a feed-forward network.  Shapes: (N, D) -> (N, D).
+
+    A layer of an encoder, and where the attention is causal, of a language model.
+    """
 
     def __init__(self, attention: SelfAttention, feed_forward: FeedForward, residuals: list[Residual]):
         self.attention, self.feed_forward = attention, feed_forward

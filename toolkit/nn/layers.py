@@ -5,9 +5,12 @@ from toolkit.functional.activation import activated_linear, activated_linear_bac
 from toolkit.functional.arrays import Array
 from toolkit.functional.dropout import dropout, dropout_backward
 from toolkit.functional.embedding import embedding, embedding_backward
+from toolkit.functional.gated import gated_linear, gated_linear_backward
 from toolkit.functional.layer_norm import layer_norm, layer_norm_backward
 from toolkit.functional.linear import linear, linear_backward
 from toolkit.functional.positions import sinusoidal_positions
+from toolkit.functional.rms_norm import rms_norm, rms_norm_backward
+from toolkit.functional.rotary import rotary, rotary_backward, rotary_table
 from toolkit.nn.module import Initializer, Module, Parameter, normal, ones, xavier_uniform, zeros
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
@@ -38,8 +41,16 @@ class Linear(Module):
 class ActivatedLinear(Linear):
     """y = dropout(f(x W + b)).  Shapes: (N, inputs) -> (N, outputs)."""
 
-    def __init__(self, inputs: int, outputs: int, activation: str, dropout: float = 0.0, bias: bool = True):
-        super().__init__(inputs, outputs, bias)
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        activation: str,
+        dropout: float = 0.0,
+        bias: bool = True,
+        initial: Initializer | None = None,
+    ):
+        super().__init__(inputs, outputs, bias, initial)
         self.activation, self.dropout = activation, dropout
 
     def forward(self, x: Array, tape: Tape) -> Array:
@@ -51,6 +62,26 @@ class ActivatedLinear(Linear):
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         return self._accumulate(*activated_linear_backward(dy, tape.pop(self), tape.empty), tape)
+
+
+class GatedLinear(Linear):
+    """y = dropout(silu(g) · u) with [g | u] = x W + b.  Shapes: (N, inputs) -> (N, outputs)."""
+
+    def __init__(
+        self, inputs: int, outputs: int, dropout: float = 0.0, bias: bool = True, initial: Initializer | None = None
+    ):
+        super().__init__(inputs, 2 * outputs, bias, initial or xavier_uniform(inputs, outputs))
+        self.dropout = dropout
+
+    def forward(self, x: Array, tape: Tape) -> Array:
+        mask, scale = tape.keep_mask((len(x), self.weight.shape[1] // 2), self.dropout)
+        bias = self.bias and self.bias.data
+        y, saved = gated_linear(x, self.weight.data, bias, mask, scale, tape.keeps, tape.empty)
+        tape.push(self, saved)
+        return y
+
+    def backward(self, dy: Array, tape: Tape) -> Array:
+        return self._accumulate(*gated_linear_backward(dy, tape.pop(self), tape.empty), tape)
 
 
 class Embedding(Module):
@@ -103,6 +134,28 @@ class LearnedPositions(Module):
         return dy
 
 
+class RotaryPositions(Module):
+    """Turns queries and keys by angles of their positions: nothing is learned, and sequences may have any length.
+
+    width: K, of a head. `turn` works in place and `turn_back` is its backward: the caller owns the arrays.
+    """
+
+    def __init__(self, width: int, base: float = 10000.0):
+        self.width, self.base = width, base
+        self._tables = rotary_table(0, width, base)
+
+    def turn(self, x: Array, rows: Rows, tape: Tape) -> None:
+        """Shapes: x (N, H, K), changed in place."""
+        if rows.longest > len(self._tables[0]) or self._tables[0].dtype != x.dtype:
+            self._tables = rotary_table(max(rows.longest, 256), self.width, self.base, x.dtype.type)
+        cosine, sine = (table[rows.positions] for table in self._tables)
+        tape.push(self, rotary(x, cosine, sine, out=x)[1])
+
+    def turn_back(self, dx: Array, tape: Tape) -> None:
+        """Shapes: dx (N, H, K), changed in place."""
+        rotary_backward(dx, tape.pop(self), out=dx)
+
+
 class LayerNorm(Module):
     """Rows of mean 0 and variance 1, scaled and shifted.  Shapes: (N, D) -> (N, D)."""
 
@@ -122,6 +175,27 @@ class LayerNorm(Module):
         if self.bias:
             tape.accumulate(self.bias, dbias)
         return dx
+
+
+class RMSNorm(Module):
+    """Rows of mean square 1, scaled.  Shapes: (N, D) -> (N, D)."""
+
+    def __init__(self, width: int, eps: float = 1e-5):
+        self.gain = Parameter((width,), ones)
+        self.eps = eps
+
+    def forward(self, x: Array, tape: Tape) -> Array:
+        y, saved = rms_norm(x, self.gain.data, self.eps, tape.empty)
+        tape.push(self, saved)
+        return y
+
+    def backward(self, dy: Array, tape: Tape) -> Array:
+        dx, dgain = rms_norm_backward(dy, tape.pop(self), tape.empty)
+        tape.accumulate(self.gain, dgain)
+        return dx
+
+
+Norm = LayerNorm | RMSNorm
 
 
 class Dropout(Module):
@@ -147,12 +221,26 @@ class Dropout(Module):
 class FeedForward(Module):
     """Position-wise feed-forward network (Vaswani et al. 2017, eq. 2): y = dropout(f(x W1 + b1)) W2 + b2.
 
+    activation: of `ACTIVATIONS`, or "swiglu", where f(x W1 + b1) is gated (see `GatedLinear`).
+    initial, output_initial: of W1 and W2, where they are not Xavier's.
     Shapes: (N, D) -> (N, D), F wide inside.
     """
 
-    def __init__(self, width: int, hidden: int, activation: str, dropout: float = 0.0, bias: bool = True):
-        self.expand = ActivatedLinear(width, hidden, activation, dropout, bias)
-        self.contract = Linear(hidden, width, bias)
+    def __init__(
+        self,
+        width: int,
+        hidden: int,
+        activation: str,
+        dropout: float = 0.0,
+        bias: bool = True,
+        initial: Initializer | None = None,
+        output_initial: Initializer | None = None,
+    ):
+        if activation == "swiglu":
+            self.expand = GatedLinear(width, hidden, dropout, bias, initial)
+        else:
+            self.expand = ActivatedLinear(width, hidden, activation, dropout, bias, initial)
+        self.contract = Linear(hidden, width, bias, output_initial)
 
     def forward(self, x: Array, tape: Tape) -> Array:
         return self.contract.forward(self.expand.forward(x, tape), tape)

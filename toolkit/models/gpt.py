@@ -1,0 +1,178 @@
+"""The decoder-only transformer for language models: GPT-2's arrangement (Radford et al. 2019), with Llama's options.
+
+Pre-norm blocks of causal self-attention and a feed-forward network, a last norm, and scores of all tokens as the next.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from toolkit.errors import ConfigError
+from toolkit.functional.activation import ACTIVATIONS
+from toolkit.functional.arrays import Array
+from toolkit.functional.output_loss import LossSums, output_loss, output_loss_backward
+from toolkit.models.inputs import Input, absolute_positions
+from toolkit.nn.attention import SelfAttention
+from toolkit.nn.blocks import Block, Residual
+from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Norm, RMSNorm, RotaryPositions
+from toolkit.nn.module import Model, Module, normal
+from toolkit.nn.rows import Rows
+from toolkit.nn.tape import Tape
+
+_STD = 0.02  # of all initial weights, as in GPT-2
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """The shape of a `GPT`."""
+
+    vocab_size: int = 2000  # tokens; training takes as many as its tokenizer has
+    width: int = 128  # D, of the residual stream
+    layers: int = 4
+    heads: int = 4  # attention heads; they divide the width
+    key_value_heads: int = 0  # heads of keys and values, each shared by several of queries; 0: as many as heads
+    feed_forward: int = 512  # F, inside the feed-forward networks
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
+    norm: Literal["layer", "rms"] = "layer"
+    norm_eps: float = 1e-5  # added to a variance or mean square before its root is taken
+    bias: bool = False  # biases in linear maps and layer norms
+    positions: Literal["learned", "sinusoidal", "sinusoidal_halves", "rotary"] = "rotary"
+    rotary_base: float = 10000.0  # rotary positions: the longest wave has 2π times this many tokens
+    max_length: int = 256  # T, the context: the most tokens that are read at once
+    tie: bool = True  # the output table is the embedding
+    begin: bool = True  # texts begin with <s>; without, the model has seen windows of text and no marks
+    embedding_dropout: float = 0.0
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    residual_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError where settings do not fit."""
+        for name in ("vocab_size", "width", "layers", "heads", "feed_forward", "max_length"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
+        if self.width % self.heads:
+            raise ConfigError(f"width {self.width} cannot be divided into {self.heads} heads")
+        if self.key_value_heads < 0 or self.heads % (self.key_value_heads or self.heads):
+            raise ConfigError(f"{self.heads} heads cannot share {self.key_value_heads} key_value_heads evenly")
+        if self.positions == "rotary" and self.width // self.heads % 2:
+            raise ConfigError(f"rotary positions need heads of even width: {self.width} / {self.heads} is odd")
+        for name in ("rotary_base", "norm_eps"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must be a number above 0")
+        for name in ("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 0 and below 1")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(choices)}")
+
+
+_CHOICES = {
+    "activation": (*ACTIVATIONS, "swiglu"),
+    "norm": ("layer", "rms"),
+    "positions": ("learned", "sinusoidal", "sinusoidal_halves", "rotary"),
+}
+
+
+class GPTBatch(NamedTuple):
+    """Texts as rows, teacher forcing included: labels[n] is what follows inputs[n]."""
+
+    inputs: Array  # (N,) ids
+    labels: Array  # (N,) ids
+    rows: Rows
+
+
+class GPT(Model):
+    """A stack of causal blocks, and the scores of all tokens as the next one."""
+
+    kind = "gpt"
+
+    def __init__(self, config: GPTConfig):
+        self.config = config
+        self.trunk = Trunk(config)
+        table = self.trunk.input.embedding
+        self.output = table if config.tie else Embedding(config.vocab_size, config.width, std=_STD)
+
+    def read(self, ids: Array, rows: Rows, tape: Tape) -> Array:
+        """What the model makes of the texts so far.  Shapes: ids (N,) -> (N, D)."""
+        return self.trunk.forward(ids, rows, tape)
+
+    def logits(self, x: Array, tape: Tape) -> Array:
+        """Scores of all tokens as the next one.  Shapes: (N, D) -> (N, V)."""
+        table = self.output.table.data
+        return np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
+
+    def loss(self, batch: GPTBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:
+        """The sums of the losses of all tokens; `backward` follows if the tape keeps."""
+        x = self.read(batch.inputs, batch.rows, tape)
+        table = self.output.table.data
+        sums, saved = output_loss(x, table, None, batch.labels, smoothing, prior, tape.keeps, tape.empty)
+        tape.push(self, saved)
+        return sums
+
+    def backward(self, tape: Tape, dloss: float = 1.0) -> None:
+        """Add dloss times the gradient of the last `loss` on this tape to the tape's gradients."""
+        dx, dtable, _ = output_loss_backward(dloss, tape.pop(self))
+        tape.accumulate(self.output.table, dtable)
+        self.trunk.backward(dx, tape)
+
+
+class Trunk(Module):
+    """Everything below the output scores.  Shapes: ids (N,) -> (N, D)."""
+
+    def __init__(self, config: GPTConfig):
+        is_rotary = config.positions == "rotary"
+        positions = None if is_rotary else absolute_positions(config.positions, config.max_length, config.width)
+        embedding = Embedding(config.vocab_size, config.width, std=_STD)
+        self.input = Input(embedding, positions, config.embedding_dropout)
+        rotary = RotaryPositions(config.width // config.heads, config.rotary_base) if is_rotary else None
+        self.blocks = [_block(config, rotary) for _ in range(config.layers)]
+        self.norm = _norm(config)
+
+    def forward(self, ids: Array, rows: Rows, tape: Tape) -> Array:
+        x = self.input.forward(ids, rows, tape)
+        for block in self.blocks:
+            x = block.forward(x, rows, tape)
+        return self.norm.forward(x, tape)
+
+    def backward(self, dx: Array, tape: Tape) -> None:
+        dx = self.norm.backward(dx, tape)
+        for block in reversed(self.blocks):
+            dx = block.backward(dx, tape)
+        self.input.backward(dx, tape)
+
+
+def _block(config: GPTConfig, rotary: RotaryPositions | None) -> Block:
+    """Projections into the residual stream begin smaller: it is the sum of 2 · layers of them (Radford et al. 2019)."""
+    initial, output_initial = normal(_STD), normal(_STD / math.sqrt(2 * config.layers))
+    attention = SelfAttention(
+        config.width,
+        config.heads,
+        config.attention_dropout,
+        config.bias,
+        causal=True,
+        key_value_heads=config.key_value_heads,
+        rotary=rotary,
+        initial=initial,
+        output_initial=output_initial,
+    )
+    feed_forward = FeedForward(
+        config.width,
+        config.feed_forward,
+        config.activation,
+        config.activation_dropout,
+        config.bias,
+        initial,
+        output_initial,
+    )
+    residuals = [Residual(_norm(config), config.residual_dropout, pre_norm=True) for _ in range(2)]
+    return Block(attention, feed_forward, residuals)
+
+
+def _norm(config: GPTConfig) -> Norm:
+    if config.norm == "rms":
+        return RMSNorm(config.width, config.norm_eps)
+    return LayerNorm(config.width, config.bias, config.norm_eps)
