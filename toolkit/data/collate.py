@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from toolkit.models.gpt import GPTBatch
 from toolkit.models.seq2seq import Seq2SeqBatch
 from toolkit.nn.rows import Rows
 from toolkit.tokenization.special import BOS, EOS
@@ -33,3 +34,10 @@ def translation_batch(sources: Sequence[np.ndarray], targets: Sequence[np.ndarra
     inputs[1:] = text[:-1]
     inputs[rows.starts] = BOS
     return Seq2SeqBatch(source_ids, memory, inputs, text, rows)
+
+
+def text_batch(texts: Sequence[np.ndarray]) -> GPTBatch:
+    """Texts of at least two tokens as rows with teacher forcing: of each, every token but the first is a label."""
+    rows = Rows(np.array([len(text) - 1 for text in texts]))
+    inputs, labels = (np.concatenate([text[part] for text in texts]) for part in (slice(None, -1), slice(1, None)))
+    return GPTBatch(inputs.astype(np.int64), labels.astype(np.int64), rows)

@@ -53,6 +53,12 @@ def _fits(value: Any, default: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
 
 
+def loss_scores(sums: LossSums) -> dict[str, float]:
+    """The loss of a token in nats, and its exponential."""
+    loss = sums.negative_log_likelihood / sums.tokens
+    return {"loss": loss, "perplexity": math.exp(min(loss, 700))}
+
+
 class Averages:
     """Training figures since the last line of the log."""
 

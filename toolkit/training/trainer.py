@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -38,9 +38,9 @@ class Evaluation(NamedTuple):
 class Trainer:
     """Trains one model on one task.
 
-    build: makes the model without values. task: see `Workers`; also gives batches and splits them. evaluate: scores
-    a model on the validation set (it may decode; training itself knows no decoder). run: where checkpoints go, with
-    the tokenizer that belongs to the model.
+    build: makes the model without values. task: see `Workers`; also gives batches, splits them, and says what the sums
+    of a validation pass mean. evaluate: scores a model on the validation set (it may decode; training itself knows no
+    decoder). run: where checkpoints go, with the tokenizer that belongs to the model.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Trainer:
         )
         self.progress = Progress()
         self.interrupted = False
-        self._epoch_batches: tuple[int, list] = (-1, [])
+        self._epoch_batches: tuple[int, Sequence] = (-1, [])
         self._show = not quiet and sys.stderr.isatty()
         self._quiet = quiet
         self._averages = Averages()
@@ -183,7 +183,7 @@ class Trainer:
         progress.batch += 1
         return batches[progress.batch - 1]
 
-    def _batches_of(self, epoch: int) -> list:
+    def _batches_of(self, epoch: int) -> Sequence:
         if self._epoch_batches[0] != epoch:
             batches = self.task.batches(epoch, self.config.tokens_per_batch, self.config.seed)
             self._epoch_batches = (epoch, batches)
@@ -200,10 +200,9 @@ class Trainer:
     def _validate(self, bar: tqdm) -> None:
         with self.workers.averaged():
             sums = self.validation_loss()
-            loss = sums.negative_log_likelihood / sums.tokens
-            self._check_finite(self.progress.update, math.isfinite(loss))
+            self._check_finite(self.progress.update, math.isfinite(sums.negative_log_likelihood))
             evaluation = self.evaluate(self.model)
-        scores = {"loss": loss, "perplexity": math.exp(min(loss, 700)), **evaluation.scores}
+        scores = {**self.task.scores(sums), **evaluation.scores}
         progress = self.progress
         progress.scores, progress.validated = scores, progress.update
         score = -scores["loss"] if self.config.best_by == "loss" else scores[self.config.best_by]

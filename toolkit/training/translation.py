@@ -12,6 +12,7 @@ from toolkit.functional.output_loss import LossSums
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import EOS
+from toolkit.training.progress import loss_scores
 
 
 class Share(NamedTuple):
@@ -74,6 +75,10 @@ class TranslationTask:
         if tape.keeps:
             model.backward(tape)
         return sums
+
+    def scores(self, sums: LossSums) -> dict[str, float]:
+        """What a full pass over the validation pairs says of a model."""
+        return loss_scores(sums)
 
     def _examples_of(self, share: Share) -> list[Example]:
         """The pairs of a share, by length; with a seed, each in a segmentation of its own."""
