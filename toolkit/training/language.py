@@ -13,8 +13,10 @@ from toolkit.data.store import RaggedStore
 from toolkit.errors import ConfigError, DataError
 from toolkit.functional.output_loss import LossSums
 from toolkit.models.gpt import GPT
+from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.training.progress import loss_scores
+from toolkit.training.workers import add_sums
 
 # Validation needs no gradients and little memory, and takes fewer and larger batches than training.
 _VALIDATION_TOKENS = 8192
@@ -147,12 +149,12 @@ class LanguageTask:
         train: RaggedStore,
         valid: RaggedStore,
         length: int,
-        *,
         whole: bool = True,
         smoothing: float = 0.0,
         vocab_size: int = 0,
         valid_bytes: int = 0,
     ):
+        self._made_of = (train, valid, length, whole, smoothing, vocab_size, valid_bytes)
         sets = {"train": train, "valid": valid}
         make = Documents if whole else lambda store, length: Windows(store.values, length)
         self.texts: dict[str, Texts] = {name: make(store, length) for name, store in sets.items()}
@@ -160,6 +162,10 @@ class LanguageTask:
         if smoothing and not vocab_size:
             raise ConfigError("label smoothing needs the size of the vocabulary")
         self.prior = np.full(vocab_size, 1 / vocab_size, np.float32) if smoothing else None
+
+    def __reduce__(self) -> tuple:
+        """Pickled as its stores, which are pickled as their paths: the tokens stay on the disk."""
+        return type(self), self._made_of
 
     def batches(self, epoch: int, tokens_per_batch: int, seed: int) -> "Shares":
         """The batches of one epoch: the same for the same seed, so that a resumed run sees them again."""
@@ -187,6 +193,12 @@ class LanguageTask:
         if tape.keeps:
             model.backward(tape)
         return sums
+
+    def evaluated(self, model: GPT) -> dict[str, float]:
+        """The scores of a full pass in this process."""
+        memory = Pool()
+        batches = self.validation_batches(_VALIDATION_TOKENS)
+        return self.scores(add_sums([self.loss(model, batch, Tape(memory=memory)) for batch in batches]))
 
     def scores(self, sums: LossSums) -> dict[str, float]:
         """What a full pass over the validation texts says of a model."""

@@ -1,0 +1,150 @@
+"""Texts for next-token prediction: what is predicted, how often, and that a seed decides the rest."""
+
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.data.store import RaggedStore
+from toolkit.errors import ConfigError, DataError
+from toolkit.functional.output_loss import LossSums
+from toolkit.models.gpt import GPT, GPTConfig
+from toolkit.nn.tape import Tape
+from toolkit.training.language import Documents, LanguageTask, Share, Windows
+
+LENGTHS = [5, 2, 0, 9, 1, 17, 3, 8]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> RaggedStore:
+    """Documents in which every token is another one, so that a token says where it stands."""
+    ends = np.cumsum(LENGTHS)
+    items = [range(end - length, end) for end, length in zip(ends, LENGTHS, strict=True)]
+    return RaggedStore.write(tmp_path_factory.mktemp("store") / "documents", items, np.uint16)
+
+
+def predicted(texts: Windows | Documents, batches) -> list[int]:
+    """The places in the stream of all tokens that are predicted."""
+    spans = [texts.span(number) for batch in batches for number in batch]
+    return [place for begin, length in spans for place in range(begin + 1, begin + length + 1)]
+
+
+@given(st.integers(2, 60), st.integers(1, 70), st.integers(1, 100))
+def test_a_pass_over_windows_predicts_every_token_but_the_first_once(size: int, length: int, budget: int) -> None:
+    windows = Windows(np.arange(size), length)
+    assert predicted(windows, windows.in_order(budget)) == list(range(1, size))
+
+
+@pytest.mark.parametrize("length", [1, 4, 8, 16, 100])
+def test_a_pass_over_documents_predicts_all_of_each_but_its_first_token(store: RaggedStore, length: int) -> None:
+    begins = {int(offset) for offset, size in zip(store.offsets, LENGTHS, strict=False) if size}
+    documents = Documents(store, length)
+    for batches in (documents.in_order(10), documents.batches(10, np.random.default_rng(3))):
+        assert sorted(predicted(documents, batches)) == [n for n in range(len(store.values)) if n not in begins]
+    assert documents.lengths.min() >= 1
+    assert documents.lengths.max() <= length
+
+
+def test_no_text_has_parts_of_two_documents(store: RaggedStore) -> None:
+    document_of = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
+    documents = Documents(store, 4)
+    for number in range(len(documents)):
+        begin, length = documents.span(number)
+        assert len(set(document_of[begin : begin + length + 1])) == 1
+
+
+def test_drawn_windows_are_full_and_everywhere() -> None:
+    windows = Windows(np.arange(40), 8)
+    batches = windows.batches(24, np.random.default_rng(5))
+    assert len(batches) == 40 // 24
+    assert {len(batch) for batch in batches} == {3}
+    many = Windows(np.arange(40), 8).batches(8_000, np.random.default_rng(5))[0]
+    assert set(many.tolist()) == set(range(32)), "every place at which a full window begins, and no other"
+    with pytest.raises(IndexError):
+        batches[len(batches)]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_seed_and_the_epoch_decide_the_batches(store: RaggedStore, whole: bool) -> None:
+    task = LanguageTask(store, store, 4, whole)
+
+    def batches(epoch: int, seed: int) -> list[list[int]]:
+        return [batch.texts.tolist() for batch in task.batches(epoch, 8, seed)]
+
+    assert batches(0, 1) == batches(0, 1)
+    assert batches(0, 1) != batches(1, 1)
+    assert batches(0, 1) != batches(0, 2)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_shares_are_the_batch(store: RaggedStore, whole: bool, parts: int) -> None:
+    task = LanguageTask(store, store, 4, whole)
+    batch = task.batches(0, 20, 1)[0]
+    shares = task.split(batch, parts)
+    assert len(shares) == parts
+    assert sorted(np.concatenate([share.texts for share in shares])) == sorted(batch.texts)
+    assert {share.name for share in shares} == {"train"}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_another_process_gets_the_same_task_and_not_the_tokens(tmp_path: Path, whole: bool) -> None:
+    store = RaggedStore.write(tmp_path / "long", [range(5000)] * 20, np.uint16)
+    task = LanguageTask(store, store, 100, whole, valid_bytes=7)
+    pickled = pickle.dumps(task)
+    assert len(pickled) < 2000
+    again = pickle.loads(pickled)
+    assert again.valid_bytes == 7
+    for batch, same in zip(task.batches(0, 1000, 1), again.batches(0, 1000, 1), strict=True):
+        np.testing.assert_array_equal(batch.texts, same.texts)
+
+
+def model_of(vocab_size: int, length: int = 8) -> GPT:
+    model = GPT(GPTConfig(vocab_size=vocab_size, width=8, layers=1, heads=2, feed_forward=8, max_length=length))
+    model.allocate()
+    model.initialize(np.random.default_rng(0))
+    return model
+
+
+def test_a_share_is_predicted_from_what_stands_before_it(store: RaggedStore) -> None:
+    """The loss of a batch is that of its texts, each read by itself."""
+    model, task = model_of(len(store.values)), LanguageTask(store, store, 6)
+    batch = task.validation_batches(1000)[0]
+    together = task.loss(model, batch, Tape())
+    alone = [task.loss(model, Share("valid", np.array([number])), Tape()) for number in batch.texts]
+    assert together.tokens == sum(each.tokens for each in alone) == sum(max(0, length - 1) for length in LENGTHS)
+    assert together.loss == pytest.approx(sum(each.loss for each in alone), rel=1e-5)
+    assert task.loss(model, Share("valid", batch.texts[:0]), Tape()) == LossSums(0.0, 0.0, 0)
+
+
+def test_a_full_pass_does_not_depend_on_the_budget(store: RaggedStore) -> None:
+    model, task = model_of(len(store.values)), LanguageTask(store, store, 6, valid_bytes=90)
+    scores = task.evaluated(model)
+    again = [task.loss(model, batch, Tape()) for batch in task.validation_batches(1)]
+    total = sum(each.negative_log_likelihood for each in again)
+    assert scores["loss"] == pytest.approx(total / sum(each.tokens for each in again), rel=1e-5)
+    assert scores["perplexity"] == pytest.approx(math.exp(scores["loss"]))
+    assert scores["bits_per_byte"] == pytest.approx(total / math.log(2) / 90, rel=1e-5)
+
+
+def test_smoothing_is_for_training_only(store: RaggedStore) -> None:
+    size = len(store.values)
+    model, task = model_of(size), LanguageTask(store, store, 6, smoothing=0.3, vocab_size=size)
+    numbers = task.validation_batches(1000)[0].texts
+    sums = {name: task.loss(model, Share(name, numbers), Tape()) for name in ("train", "valid")}
+    assert sums["valid"].loss == sums["valid"].negative_log_likelihood == sums["train"].negative_log_likelihood
+    assert sums["train"].loss != sums["valid"].loss
+
+
+def test_what_has_nothing_to_predict_is_refused(tmp_path: Path, store: RaggedStore) -> None:
+    empty = RaggedStore.write(tmp_path / "empty", [[1], [], [2]], np.uint16)
+    with pytest.raises(DataError, match="nothing to predict"):
+        Documents(empty, 4)
+    with pytest.raises(DataError, match="nothing to predict"):
+        Windows(np.arange(1), 4)
+    with pytest.raises(ConfigError, match="vocabulary"):
+        LanguageTask(store, store, 4, smoothing=0.1)
