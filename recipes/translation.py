@@ -9,8 +9,6 @@ The result is a run: a directory of checkpoints that `toolkit translate --model 
 """
 
 import functools
-import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -20,7 +18,7 @@ import numpy as np
 
 from toolkit.api import Translator
 from toolkit.commands.console import emit
-from toolkit.commands.recipe import run_recipe
+from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell
 from toolkit.data.corpus import Corpus
 from toolkit.data.filters import Filters
 from toolkit.data.readers import read_pairs
@@ -28,9 +26,9 @@ from toolkit.data.sentences import spaced
 from toolkit.data.sources import PairSource, open_sources
 from toolkit.data.subwords import SubwordSampler
 from toolkit.decoding import GenerationConfig
-from toolkit.errors import ConfigError, ToolkitError
+from toolkit.errors import ConfigError
 from toolkit.evaluation.scores import Scores, bleu_chrf
-from toolkit.files import check_new_directory, replaced_directory
+from toolkit.files import replaced_directory
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
@@ -142,50 +140,25 @@ def defaults(arguments: Sequence[str]) -> Recipe:
 
 
 def main(recipe: Recipe) -> None:
-    check(recipe)
-    for seed in recipe.seeds:
-        run = recipe.run / f"seed-{seed}"
-        begun = recipe.resume and run.is_dir()
-        train(replace(recipe, run=run, resume=begun, seeds=(), training=replace(recipe.training, seed=seed)))
-    if not recipe.seeds:
-        train(recipe)
-
-
-def check(recipe: Recipe) -> None:
-    """Raises ConfigError for what would otherwise be refused when hours of training are over."""
     GenerationConfig(num_beams=recipe.num_beams)
-    if recipe.seeds and recipe.export:
-        raise ConfigError("--export takes one model and --seeds trains several: export the best by a run of its own")
-    if len({*recipe.seeds}) < len(recipe.seeds) or any(seed < 0 for seed in recipe.seeds):
-        raise ConfigError(f"--seeds {' '.join(map(str, recipe.seeds))}: give different ones, none of them negative")
-    if recipe.export:
-        check_new_directory(recipe.export, "--export")
+    check_results(recipe.seeds, recipe.export)
+    for_each_seed(recipe, train)
 
 
 def train(recipe: Recipe) -> None:
     """One run, from texts to a model and its scores."""
     sources, valid_sources = open_corpus(recipe)
-    run = Run(recipe.run, settings_of(recipe, sources, valid_sources), shlex.join(["python", *sys.argv]))
-    saved = None
-    if recipe.resume:
-        saved = run.resume()
-    else:
-        run.create()
-    try:
+    with preparing(recipe.run, settings_of(recipe, sources, valid_sources), recipe.resume) as (run, saved):
         corpus, tokenizer = prepare(recipe, run, sources, valid_sources)
         trainer = make_trainer(recipe, run, corpus, tokenizer)
-    except (ToolkitError, MemoryError):
-        if not recipe.resume:
-            run.discard()
-        raise
-    for line in (*corpus.describe(), describe(corpus.examples("train"))):
-        tell(recipe, line)
-    tell(recipe, f"{trainer.model.parameter_count:,} parameters, {tokenizer.vocab_size} tokens")
+    size = f"{trainer.model.parameter_count:,} parameters, {tokenizer.vocab_size} tokens"
+    tell(recipe.quiet, *corpus.describe(), describe(corpus.examples("train")), size)
     progress = trainer.train(saved)
     if trainer.interrupted:
-        tell(recipe, f"stopped at update {progress.update}; add --resume to continue")
+        tell(recipe.quiet, f"stopped at update {progress.update}; add --resume to continue")
         return
-    tell(recipe, f"trained {progress.update} updates in {progress.seconds:.0f} s; best: update {progress.best_update}")
+    told = f"trained {progress.update} updates in {progress.seconds:.0f} s; best: update {progress.best_update}"
+    tell(recipe.quiet, told)
     if recipe.source or recipe.data:
         valid = list(corpus.example_texts("valid"))
         finish(recipe, run, tokenizer, f"validation_beam_{recipe.num_beams}", valid)
@@ -299,11 +272,6 @@ def finish(recipe: Recipe, run: Run, tokenizer: Tokenizer, name: str, pairs: Pai
     lines.append(f"{len(pairs)} held-out sentences: exact match {scores.exact_match:.1f} %, {figures}")
     emit([*lines, f"translate with: toolkit translate --model {recipe.run}"])
     return scores
-
-
-def tell(recipe: Recipe, line: str) -> None:
-    if not recipe.quiet:
-        print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

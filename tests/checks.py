@@ -10,7 +10,10 @@ from toolkit.data.batches import Example
 from toolkit.data.collate import translation_batch
 from toolkit.data.sentences import sentence_ids
 from toolkit.functional.arrays import Array
+from toolkit.models.gpt import GPT, GPTBatch, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
+from toolkit.nn.module import Model
+from toolkit.nn.rows import Rows
 from toolkit.tokenization import Tokenizer
 
 
@@ -57,9 +60,17 @@ def small_config(**settings: Any) -> Seq2SeqConfig:
 DROPOUT = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"), 0.2)
 
 
-def random_model(config: Seq2SeqConfig, rng: np.random.Generator, dtype: type = np.float64) -> Seq2Seq:
+def small_gpt_config(**settings: Any) -> GPTConfig:
+    """Two blocks; four heads of even width, so that they can share keys and be turned."""
+    small = {"vocab_size": 30, "width": 16, "layers": 2, "heads": 4, "feed_forward": 12, "max_length": 8}
+    return GPTConfig(**{**small, **settings})
+
+
+def random_model(
+    config: Seq2SeqConfig | GPTConfig, rng: np.random.Generator, dtype: type = np.float64
+) -> Seq2Seq | GPT:
     """A model whose every parameter is random, gains and biases included."""
-    model = Seq2Seq(config)
+    model: Model = GPT(config) if isinstance(config, GPTConfig) else Seq2Seq(config)
     model.allocate(dtype)
     for name, value in model.arrays().items():
         value[...] = rng.standard_normal(value.shape) * 0.4 + name.endswith("gain")
@@ -76,6 +87,18 @@ def batch_of(pairs: list[tuple]) -> Seq2SeqBatch:
     """A batch of pairs, sorted as training sorts them."""
     pairs = sorted(pairs, key=lambda pair: (len(pair[1]), len(pair[0])))
     return translation_batch([source for source, _ in pairs], [target for _, target in pairs])
+
+
+def gpt_batch(rng: np.random.Generator, lengths: Sequence[int], vocab_size: int = 30) -> GPTBatch:
+    """Random texts of these lengths, each with the token that follows its last one as a label."""
+    texts = [rng.integers(0, vocab_size, length + 1) for length in lengths]
+    return batch_of_texts(texts)
+
+
+def batch_of_texts(texts: Sequence[Array]) -> GPTBatch:
+    """A batch of texts as they stand: all of a text but its last token is read, all but the first is predicted."""
+    inputs, labels = (np.concatenate([text[cut] for text in texts]) for cut in (slice(None, -1), slice(1, None)))
+    return GPTBatch(inputs, labels, Rows(np.array([len(text) - 1 for text in texts])))
 
 
 def encode_pairs(

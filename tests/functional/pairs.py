@@ -10,10 +10,13 @@ from toolkit.functional.arrays import Array
 from toolkit.functional.attention import attention, attention_backward
 from toolkit.functional.dropout import dropout, dropout_backward
 from toolkit.functional.embedding import embedding, embedding_backward
+from toolkit.functional.gated import gated_linear, gated_linear_backward
 from toolkit.functional.layer_norm import layer_norm, layer_norm_backward
 from toolkit.functional.linear import linear, linear_backward
 from toolkit.functional.mean_squared_error import squared_error, squared_error_backward
 from toolkit.functional.output_loss import output_loss, output_loss_backward
+from toolkit.functional.rms_norm import rms_norm, rms_norm_backward
+from toolkit.functional.rotary import rotary, rotary_backward, rotary_table
 
 SCALE = 256 / 230  # of dropout
 
@@ -76,6 +79,21 @@ def _activated_linear(activation: str, with_bias: bool, with_mask: bool) -> Call
     return make
 
 
+def _gated_linear(with_bias: bool, with_mask: bool) -> Callable:
+    def make(rng, dtype, backward):
+        arguments = _arrays(rng, dtype, (6, 3), (3, 8), (8,))[: 2 + with_bias]
+        mask = rng.random((6, 4)) < 0.7 if with_mask else None
+        scale = SCALE if with_mask else 1.0
+        return Check(
+            lambda x, weight, bias=None: gated_linear(x, weight, bias, mask, scale),
+            lambda dy, saved: _present(backward(dy, saved), with_bias),
+            arguments,
+            [mask] if with_mask else [],
+        )
+
+    return make
+
+
 def _embedding(ids: list[int], scale: float) -> Callable:
     def make(rng, dtype, backward):
         ids_array, before = np.array(ids, dtype=np.int64), _arrays(rng, dtype, (6, 3))[0]
@@ -107,6 +125,28 @@ def _layer_norm(width: int, with_bias: bool) -> Callable:
     return make
 
 
+def _rms_norm(width: int) -> Callable:
+    def make(rng, dtype, backward):
+        x, gain = _arrays(rng, dtype, (9, width), (width,))
+        x *= np.array([[0.3], [1], [4]] * 3, dtype)  # rows of different size, and not around 0
+        x += 1
+        return Check(lambda x, gain: rms_norm(x, gain, 1e-3), backward, [x, gain], [])
+
+    return make
+
+
+def _rotary(strided: bool) -> Callable:
+    """Rows of several sequences, so that positions begin again; a base that turns all planes visibly."""
+
+    def make(rng, dtype, backward):
+        cosine, sine = (table[[0, 1, 2, 3, 0, 1, 9]] for table in rotary_table(10, 6, 20.0, dtype))
+        x = _arrays(rng, dtype, (1, 7, 2, 6))[0]
+        x = _as_part_of_a_wider_array(x)[0] if strided else x[0]
+        return Check(lambda x: rotary(x, cosine, sine), backward, [x], [cosine, sine])
+
+    return make
+
+
 def _dropout(rng, dtype, backward):
     mask = rng.random((6, 5)) < 0.7
     return Check(lambda x: dropout(x, mask, SCALE), backward, _arrays(rng, dtype, (6, 5)), [mask])
@@ -122,11 +162,14 @@ def ragged(keys: int, _queries: int) -> Array:
     return (np.arange(keys) < np.array([[keys], [1], [keys - 1]]))[:, None, :, None]
 
 
-def _attention(queries: int, keys: int, visibility: Callable | None, with_mask: bool, strided=False, large=False):
-    batch, heads, width = 3, 2, 4
+def _attention(
+    queries: int, keys: int, visibility: Callable | None, with_mask: bool, strided=False, large=False, heads=(2, 2)
+):
+    """heads: of queries, and of keys and values."""
+    batch, (heads, groups), width = 3, heads, 4
 
     def make(rng, dtype, backward):
-        shapes = [(batch, length, heads, width) for length in (queries, keys, keys)]
+        shapes = [(batch, queries, heads, width), *[(batch, keys, groups, width)] * 2]
         arguments = _arrays(rng, dtype, *shapes)
         if large:
             for argument in arguments[:2]:  # scores near 8 · 8 · 4 / √4 = 128, which differ by about 3
@@ -195,6 +238,9 @@ def _cases() -> Iterator[Case]:
     for bias in (True, False):
         named = "bias" if bias else "no bias"
         yield Case(f"linear, {named}", linear_backward, _linear(bias))
+        for mask in (True, False):
+            name = f"gated_linear, {'dropout' if mask else 'no dropout'}, {named}"
+            yield Case(name, gated_linear_backward, _gated_linear(bias, mask))
         for width in (5, 8):
             yield Case(f"layer_norm, width {width}, {named}", layer_norm_backward, _layer_norm(width, bias))
         for smoothing in (0.0, 0.1):
@@ -204,6 +250,10 @@ def _cases() -> Iterator[Case]:
             for mask in (True, False):
                 name = f"{activation}, {'dropout' if mask else 'no dropout'}, {named}"
                 yield Case(name, activated_linear_backward, _activated_linear(activation, bias, mask))
+    for width in (5, 8):
+        yield Case(f"rms_norm, width {width}", rms_norm_backward, _rms_norm(width))
+    for strided in (True, False):
+        yield Case(f"rotary{', strided' if strided else ''}", rotary_backward, _rotary(strided))
     yield Case("embedding, duplicates", embedding_backward, _embedding([4, 1, 4, 0, 4, 1], 1.0))
     yield Case("embedding, scaled", embedding_backward, _embedding([5, 5, 2], 2.5))
     yield Case("dropout", dropout_backward, _dropout)
@@ -217,6 +267,11 @@ def _cases() -> Iterator[Case]:
                 yield Case(name, attention_backward, _attention(length, keys, visibility, mask, large=large))
         name = f"attention, 3 x 5 ragged, {named}, strided"
         yield Case(name, attention_backward, _attention(3, 5, ragged, mask, strided=True))
+        for heads in ((4, 2), (3, 1)):
+            name = f"attention, {heads[0]} heads on {heads[1]}, {named}"
+            yield Case(name, attention_backward, _attention(4, 4, causal, mask, heads=heads))
+            strided = _attention(3, 5, ragged, mask, strided=True, heads=heads)
+            yield Case(f"{name}, strided", attention_backward, strided)
 
 
 CASES = list(_cases())

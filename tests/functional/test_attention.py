@@ -45,6 +45,23 @@ def test_against_a_softmax_for_every_query(queries, keys, visibility, dropped: b
     np.testing.assert_allclose(context, reference(query, key, value, visible, mask, scale), rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.parametrize("groups", [1, 2, 3, 6])
+def test_shared_keys_are_keys_repeated(groups: int) -> None:
+    """Query heads 0 to H/G - 1 read the first head of keys, and so on: forth and back."""
+    rng, heads, dropped = np.random.default_rng(5), 6, (np.random.default_rng(6).random((3, 6, 5, 4)) < 0.7, 1.3)
+    query, dcontext = rng.standard_normal((2, 3, 4, heads, 2))
+    key, value = rng.standard_normal((2, 3, 5, groups, 2))
+    repeated = [np.repeat(each, heads // groups, axis=2) for each in (key, value)]
+    context, saved = attention(query, key, value, causal(5, 4), *dropped)
+    np.testing.assert_allclose(context, reference(query, *repeated, causal(5, 4), *dropped), rtol=1e-10, atol=1e-13)
+    dquery, *gradients = attention_backward(dcontext, saved)
+    expected = attention_backward(dcontext, attention(query, *repeated, causal(5, 4), *dropped)[1])
+    np.testing.assert_allclose(dquery, expected[0], rtol=1e-9, atol=1e-12)
+    for found, of_each in zip(gradients, expected[1:], strict=True):
+        summed = of_each.reshape(3, 5, groups, heads // groups, 2).sum(axis=3)
+        np.testing.assert_allclose(found, summed, rtol=1e-9, atol=1e-12)
+
+
 def test_both_ways_to_a_softmax_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = np.random.default_rng(0).standard_normal((3, 2, 5, 4)) * 5
     direct, shifted = scores.copy(), scores.copy()

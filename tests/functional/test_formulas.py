@@ -1,4 +1,4 @@
-"""Linear maps, embeddings, layer norm, dropout and positions against their formulas."""
+"""Linear maps, embeddings, norms, gates, dropout and positions against their formulas."""
 
 import math
 
@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from toolkit.functional.dropout import drop_byte, dropout, keep_mask
 from toolkit.functional.embedding import embedding, embedding_backward
+from toolkit.functional.gated import gated_linear
 from toolkit.functional.layer_norm import layer_norm
 from toolkit.functional.linear import linear
 from toolkit.functional.positions import sinusoidal_positions
+from toolkit.functional.rms_norm import rms_norm
 
 
 def test_linear() -> None:
@@ -50,6 +52,35 @@ def test_layer_norm_of_a_constant_row_is_the_bias() -> None:
     bias = np.array([1.0, -2.0, 3.0], np.float32)
     y = layer_norm(np.full((2, 3), 0.5, np.float32), np.ones(3, np.float32), bias)[0]
     np.testing.assert_allclose(y, [bias, bias], atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (7, 5), (300, 257)])
+def test_rms_norm_against_its_formula(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    x, gain = rng.standard_normal(shape) * 3 + 5, rng.standard_normal(shape[1])
+    expected = x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-2) * gain
+    np.testing.assert_allclose(rms_norm(x, gain, 1e-2)[0], expected, rtol=1e-12)
+
+
+def test_rms_norm_keeps_the_direction_of_a_row() -> None:
+    x = np.array([[3.0, 4.0], [-30.0, 40.0], [0.0, 0.0]])
+    y = rms_norm(x, np.ones(2), 1e-12)[0]
+    np.testing.assert_allclose(y, np.array([[0.6, 0.8], [-0.6, 0.8], [0, 0]]) * math.sqrt(2), rtol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (300, 257)])
+def test_a_gated_map_against_its_formula(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    x, weight = rng.standard_normal((shape[0], 3)), rng.standard_normal((3, 2 * shape[1]))
+    bias, mask = rng.standard_normal(2 * shape[1]), rng.random(shape) < 0.7
+    gate, up = np.split(x @ weight + bias, 2, axis=1)
+    expected = gate / (1 + np.exp(-gate)) * up * mask * 1.5
+    y, (*_, factors) = gated_linear(x, weight, bias, mask, 1.5)
+    np.testing.assert_allclose(y, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(factors[:, shape[1] :] * up, expected, rtol=1e-10, atol=1e-12)
+    unbiased = gated_linear(x, weight, None, want_slope=False)[0]
+    gate, up = np.split(x @ weight, 2, axis=1)
+    np.testing.assert_allclose(unbiased, gate / (1 + np.exp(-gate)) * up, rtol=1e-10, atol=1e-12)
 
 
 @settings(deadline=None)

@@ -6,31 +6,36 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from tests.checks import random_model, small_config
+from tests.checks import random_model, small_config, small_gpt_config
 from toolkit.errors import ModelError
-from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import (
     load_model,
     model_directory,
     read_metrics,
     save_model,
 )
+from toolkit.nn.module import Model
+
+CONFIGS = {
+    "seq2seq": small_config(tie="decoder", positions="learned"),
+    "gpt": small_gpt_config(tie=False, positions="rotary", key_value_heads=2, norm="rms", activation="swiglu"),
+}
+
+
+@pytest.fixture(params=CONFIGS.values(), ids=CONFIGS)
+def model(request: pytest.FixtureRequest) -> Model:
+    return random_model(request.param, np.random.default_rng(0), np.float32)
 
 
 @pytest.fixture
-def model() -> Seq2Seq:
-    return random_model(small_config(tie="decoder", positions="learned"), np.random.default_rng(0), np.float32)
-
-
-@pytest.fixture
-def saved(model: Seq2Seq, tmp_path: Path) -> Path:
+def saved(model: Model, tmp_path: Path) -> Path:
     directory = tmp_path / "model"
     directory.mkdir()
     save_model(model, directory, {"test": {"chrf": 98.5}, "text": "केटा"})
     return directory
 
 
-def test_what_is_saved_is_loaded_exactly(model: Seq2Seq, saved: Path) -> None:
+def test_what_is_saved_is_loaded_exactly(model: Model, saved: Path) -> None:
     loaded = load_model(saved)
     assert loaded.config == model.config
     assert loaded.vector.dtype == np.float32
@@ -38,14 +43,14 @@ def test_what_is_saved_is_loaded_exactly(model: Seq2Seq, saved: Path) -> None:
     assert read_metrics(saved) == {"test": {"chrf": 98.5}, "text": "केटा"}
 
 
-def test_a_float64_model_for_checks(model: Seq2Seq, saved: Path) -> None:
+def test_a_float64_model_for_checks(model: Model, saved: Path) -> None:
     loaded = load_model(saved, np.float64)
     for name, value in loaded.arrays().items():
         assert value.dtype == np.float64
         np.testing.assert_array_equal(value, model.arrays()[name])
 
 
-def test_half_precision_takes_half_the_room(model: Seq2Seq, saved: Path, tmp_path: Path) -> None:
+def test_half_precision_takes_half_the_room(model: Model, saved: Path, tmp_path: Path) -> None:
     half = tmp_path / "half"
     half.mkdir()
     save_model(model, half, half=True)
@@ -58,7 +63,7 @@ def test_half_precision_takes_half_the_room(model: Seq2Seq, saved: Path, tmp_pat
     assert len(content) - header == 2 * model.parameter_count
 
 
-def test_saving_twice_gives_the_same_bytes(model: Seq2Seq, saved: Path, tmp_path: Path) -> None:
+def test_saving_twice_gives_the_same_bytes(model: Model, saved: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     again.mkdir()
     save_model(model, again, read_metrics(saved))
@@ -71,14 +76,13 @@ def test_no_metrics(saved: Path) -> None:
     assert read_metrics(saved) == {}
 
 
-def change_config(**changes) -> Callable[[Path], None]:
+def change_config(settings: dict | None = None, **changes) -> Callable[[Path], None]:
     def change(directory: Path) -> None:
         path = directory / "config.json"
         config = json.loads(path.read_text())
-        settings = changes.pop("settings", {})
         config.update(changes)
         if isinstance(config["model"], dict):
-            config["model"].update(settings)
+            config["model"].update(settings or {})
         path.write_text(json.dumps(config))
 
     return change
@@ -123,7 +127,7 @@ DAMAGE = {
     "a width that is null": change_config(settings={"width": None}),
     "bias is a number": change_config(settings={"bias": 3}),
     "a setting out of range": change_config(settings={"heads": 3}),
-    "another width": change_config(settings={"width": 16}),
+    "another width": change_config(settings={"width": 32}),
     "a setting is missing": without_width,
     "no weights": lambda directory: (directory / "model.safetensors").unlink(),
     "empty weights": weights(lambda _: b""),
@@ -145,12 +149,26 @@ def test_a_damaged_model_is_told_in_one_sentence(saved: Path, damage: Callable[[
     assert not message.endswith(".")
 
 
+@pytest.mark.parametrize("name", ["vocab_size", "layers", "key_value_heads", "feed_forward", "max_length"])
+@pytest.mark.parametrize("positions", ["rotary", "learned"])
+def test_a_damaged_digit_asks_for_no_memory(tmp_path: Path, name: str, positions: str) -> None:
+    model = random_model(small_gpt_config(positions=positions), np.random.default_rng(0), np.float32)
+    save_model(model, tmp_path)
+    heads = {"heads": 1 << 40, "width": 1 << 45} if name == "key_value_heads" else {}
+    change_config(settings={name: 1 << 40, **heads})(tmp_path)
+    if (name, positions) == ("max_length", "rotary"):  # these have no table, so nothing is too long for them
+        assert load_model(tmp_path).config.max_length == 1 << 40
+        return
+    with pytest.raises(ModelError, match=r"larger model than|has shape"):
+        load_model(tmp_path)
+
+
 def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is not a model: it is not a directory"):
         load_model(tmp_path / "nowhere")
 
 
-def test_not_a_number_in_the_weights(model: Seq2Seq, saved: Path) -> None:
+def test_not_a_number_in_the_weights(model: Model, saved: Path) -> None:
     model.vector[0] = np.nan
     save_model(model, saved)
     with pytest.raises(ModelError, match=r"model\.safetensors: .* contains values that are not finite"):

@@ -9,6 +9,7 @@ from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
 from toolkit.functional.attention import attention
 from toolkit.functional.positions import sinusoidal_positions
+from toolkit.functional.rotary import rotary, rotary_table
 from toolkit.nn import rows as rows_module
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.layers import (
@@ -18,6 +19,8 @@ from toolkit.nn.layers import (
     LayerNorm,
     LearnedPositions,
     Linear,
+    RMSNorm,
+    RotaryPositions,
     SinusoidalPositions,
 )
 from toolkit.nn.module import Model, Module
@@ -43,10 +46,19 @@ def random(layer: Module, rng: np.random.Generator) -> Only:
 LAYERS: dict[str, tuple[Callable[[], Module], Callable]] = {
     "linear": (lambda: Linear(WIDTH, WIDTH), lambda layer, x, tape: layer.forward(x, tape)),
     "layer norm": (lambda: LayerNorm(WIDTH), lambda layer, x, tape: layer.forward(x, tape)),
+    "rms norm": (lambda: RMSNorm(WIDTH), lambda layer, x, tape: layer.forward(x, tape)),
+    "gated feed-forward": (
+        lambda: FeedForward(WIDTH, 9, "swiglu", 0.3),
+        lambda layer, x, tape: layer.forward(x, tape),
+    ),
     "feed-forward": (lambda: FeedForward(WIDTH, 9, "silu", 0.3), lambda layer, x, tape: layer.forward(x, tape)),
     "positions": (lambda: LearnedPositions(3, WIDTH), lambda layer, x, tape: layer.forward(x.copy(), ROWS, tape)),
     "attention": (
         lambda: SelfAttention(WIDTH, 2, 0.3, causal=True),
+        lambda layer, x, tape: layer.forward(x, ROWS, tape),
+    ),
+    "rotary attention": (
+        lambda: SelfAttention(WIDTH, 3, causal=True, key_value_heads=1, rotary=RotaryPositions(2)),
         lambda layer, x, tape: layer.forward(x, ROWS, tape),
     ),
 }
@@ -148,6 +160,34 @@ def test_sinusoidal_positions_are_added_and_grow_as_needed(layout: str) -> None:
         assert y.dtype == dtype
         expected = 1 + sinusoidal_positions(max(lengths), WIDTH, layout, np.float64)[rows.positions]
         np.testing.assert_allclose(y, expected, atol=1e-6)
+
+
+def test_rotary_positions_turn_in_place_and_grow_as_needed() -> None:
+    layer = RotaryPositions(4, 30.0)
+    for lengths, dtype in (([2, 3], np.float32), ([300], np.float64), ([4], np.float32)):
+        rows, tape = Rows(np.array(lengths)), Tape({})
+        x = np.random.default_rng(0).standard_normal((rows.total, 3, 4)).astype(dtype)
+        turned = x.copy()
+        layer.turn(turned, rows, tape)
+        assert turned.dtype == dtype
+        expected = rotary(x, *(table[rows.positions] for table in rotary_table(300, 4, 30.0, np.float64)))[0]
+        np.testing.assert_allclose(turned, expected, atol=1e-5 if dtype is np.float32 else 1e-12)
+        layer.turn_back(turned, tape)
+        np.testing.assert_allclose(turned, x, atol=1e-6)
+        assert tape.finished
+
+
+def test_self_attention_where_heads_share_keys() -> None:
+    """Four heads of queries on two of keys are four on four whose weights for keys and values are repeated."""
+    rng, width, rows = np.random.default_rng(3), 8, Rows(ROWS.lengths)
+    shared, full = SelfAttention(width, 4, causal=True, key_value_heads=2), SelfAttention(width, 4, causal=True)
+    arrays, whole = random(shared, rng).arrays(), random(full, rng)
+    columns = [*range(8), *(8 + i for i in (0, 1, 0, 1, 2, 3, 2, 3)), *(12 + i for i in (0, 1, 0, 1, 2, 3, 2, 3))]
+    repeated = {name: value[..., columns] for name, value in arrays.items() if "query_key_value" in name}
+    whole.load_arrays(arrays | repeated, "here")
+    x = rng.standard_normal((rows.total, width))
+    outputs = [layer.forward(x, rows, Tape()) for layer in (shared, full)]
+    np.testing.assert_allclose(*outputs, rtol=1e-11)
 
 
 def test_learned_positions_end() -> None:

@@ -3,7 +3,7 @@ import gc
 import numpy as np
 import pytest
 
-from tests.checks import DROPOUT, batch_of, random_model, random_pairs, small_config
+from tests.checks import DROPOUT, batch_of, gpt_batch, random_model, random_pairs, small_config, small_gpt_config
 from toolkit.nn import memory
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
@@ -79,12 +79,25 @@ def test_lent_memory_is_poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pool.empty((3,), np.int64).dtype == np.int64
 
 
-def test_a_warmed_up_training_step_takes_no_memory() -> None:
+@pytest.mark.parametrize(
+    ("config", "batch"),
+    [
+        (
+            small_config(width=32, feed_forward=64, activation="gelu", **DROPOUT),
+            lambda rng, count: batch_of(random_pairs(rng, count)),
+        ),
+        (
+            small_gpt_config(width=32, feed_forward=64, activation="swiglu", norm="rms", **DROPOUT),
+            lambda rng, count: gpt_batch(rng, [8] * count),
+        ),
+    ],
+    ids=["seq2seq", "gpt"],
+)
+def test_a_warmed_up_training_step_takes_no_memory(config, batch) -> None:
     rng = np.random.default_rng(0)
-    config = small_config(width=32, feed_forward=64, activation="gelu", **DROPOUT)
     model = random_model(config, rng, np.float32)
     views, pool = model.views(np.zeros_like(model.vector)), Pool()
-    batches = [batch_of(random_pairs(rng, count)) for count in (60, 40)]
+    batches = [batch(rng, count) for count in (60, 40)]
 
     def step() -> int:
         for batch in batches:

@@ -1,11 +1,19 @@
-"""How a recipe runs: flags from its dataclass, and mistakes told in one sentence."""
+"""How a recipe runs: flags from its dataclass, mistakes told in one sentence, a run that is begun or continued."""
 
+import shlex
 import sys
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 from toolkit.cli import reported
 from toolkit.commands.flags import parse_flags
+from toolkit.errors import ConfigError, ToolkitError
+from toolkit.files import check_new_directory
+from toolkit.training.checkpoint import Saved
+from toolkit.training.run import Run
 
 T = TypeVar("T")
 
@@ -18,11 +26,58 @@ def run_recipe(
     defaults: the recipe's class, or a function that gives an instance with the defaults for the words that were given.
     arguments: by default those of the process.
     """
-    program, *given = sys.argv
-    words = given if arguments is None else list(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    program = sys.argv[0]
 
-    def run() -> None:
-        recipe = defaults if isinstance(defaults, type) else defaults(words)
-        main(parse_flags(recipe, program, words))
+    def action() -> None:
+        start = defaults if isinstance(defaults, type) else defaults(arguments)
+        main(parse_flags(start, program, arguments))
 
-    sys.exit(reported(run))
+    sys.exit(reported(action))
+
+
+def for_each_seed(recipe: Any, train: Callable[[Any], None]) -> None:
+    """Call `train` once, or with --seeds once for each, in a run of its own below the recipe's."""
+    for seed in recipe.seeds:
+        run = recipe.run / f"seed-{seed}"
+        begun = recipe.resume and run.is_dir()
+        train(replace(recipe, run=run, resume=begun, seeds=(), training=replace(recipe.training, seed=seed)))
+    if not recipe.seeds:
+        train(recipe)
+
+
+def check_results(seeds: Sequence[int], export: Path | None) -> None:
+    """Raises ConfigError for what would otherwise be refused when hours of training are over."""
+    if seeds and export:
+        raise ConfigError("--export takes one model and --seeds trains several: export the best by a run of its own")
+    if len({*seeds}) < len(seeds) or any(seed < 0 for seed in seeds):
+        raise ConfigError(f"--seeds {' '.join(map(str, seeds))}: give different ones, none of them negative")
+    if export:
+        check_new_directory(export, "--export")
+
+
+@contextmanager
+def preparing(path: Path, settings: dict[str, Any], resume: bool) -> Iterator[tuple[Run, Saved | None]]:
+    """A run, begun or continued, and the checkpoint that it continues from; within the block it gets ready to train.
+
+    A new run whose data turn out to be wrong there leaves nothing behind.
+    """
+    run = Run(path, settings, shlex.join(["python", *sys.argv]))
+    saved = None
+    if resume:
+        saved = run.resume()
+    else:
+        run.create()
+    try:
+        yield run, saved
+    except (ToolkitError, MemoryError):
+        if not resume:
+            run.discard()
+        raise
+
+
+def tell(quiet: bool, *lines: str) -> None:
+    """Say something on the way, on standard error."""
+    if not quiet:
+        for line in lines:
+            print(line, file=sys.stderr, flush=True)

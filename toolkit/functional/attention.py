@@ -87,12 +87,12 @@ def attention_backward(
         weights = _dropped(probabilities, mask, scale, empty)
         dscores *= mask
         dscores *= scale
-    _sum_over_group(_grouped(weights, groups), by_head, dvalue)
+    _sum_over_group(_grouped(weights, groups), by_head, dvalue, empty)
     dscores -= np.vecdot(dcontext, context).swapaxes(1, 2)[:, :, None, :]
     dscores *= probabilities
     dscores *= 1 / math.sqrt(query.shape[-1])
     np.matmul(grouped.swapaxes(-1, -2), _by_head(key, groups), out=_by_head(dquery, groups))
-    _sum_over_group(grouped, _by_head(query, groups), dkey)
+    _sum_over_group(grouped, _by_head(query, groups), dkey, empty)
     return dquery, dkey, dvalue
 
 
@@ -108,7 +108,7 @@ def _grouped(scores: Array, groups: int) -> Array:
     return scores.reshape(batch, groups, heads // groups, *rest)
 
 
-def _sum_over_group(weights: Array, by_query: Array, out: Array) -> None:
+def _sum_over_group(weights: Array, by_query: Array, out: Array, empty: Empty) -> None:
     """What reaches a key head through all query heads that share it, written to `out` (B, S, G, K).
 
     Shapes: weights (B, G, H / G, S, T), by_query (B, G, H / G, T, K).
@@ -117,7 +117,8 @@ def _sum_over_group(weights: Array, by_query: Array, out: Array) -> None:
     if weights.shape[2] == 1:
         np.matmul(weights[:, :, 0], by_query[:, :, 0], out=target)
     else:
-        np.sum(np.matmul(weights, by_query), axis=2, out=target)
+        of_each = empty((*weights.shape[:4], by_query.shape[-1]), out.dtype)
+        np.sum(np.matmul(weights, by_query, out=of_each), axis=2, out=target)
 
 
 def _dropped(probabilities: Array, mask: Array, scale: float, empty: Empty) -> Array:

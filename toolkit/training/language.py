@@ -15,6 +15,7 @@ from toolkit.functional.output_loss import LossSums
 from toolkit.models.gpt import GPT
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
+from toolkit.tokenization.special import EOS, SPECIAL_TOKENS
 from toolkit.training.progress import loss_scores
 from toolkit.training.workers import add_sums
 
@@ -161,7 +162,7 @@ class LanguageTask:
         self.smoothing, self.valid_bytes = smoothing, valid_bytes
         if smoothing and not vocab_size:
             raise ConfigError("label smoothing needs the size of the vocabulary")
-        self.prior = np.full(vocab_size, 1 / vocab_size, np.float32) if smoothing else None
+        self.prior = _label_prior(vocab_size) if smoothing else None
 
     def __reduce__(self) -> tuple:
         """Pickled as its stores, which are pickled as their paths: the tokens stay on the disk."""
@@ -217,3 +218,10 @@ class Shares(Sequence[Share]):
 
     def __getitem__(self, index: int) -> Share:
         return Share(self._name, self._batches[index])
+
+
+def _label_prior(vocab_size: int) -> np.ndarray:
+    """Equal shares for the end mark and all tokens of text, none for the other special ones.  Shapes: -> (V,)."""
+    occurs = np.arange(vocab_size) >= len(SPECIAL_TOKENS)
+    occurs[EOS] = True
+    return (occurs / occurs.sum()).astype(np.float32)

@@ -1,0 +1,255 @@
+"""Train a language model: on the embedded stories by default, on any other text by flags.
+
+    python recipes/language_model.py                                   # little stories in English, under five minutes
+    python recipes/language_model.py --language ne                     # in Nepali
+    python recipes/language_model.py --text my.txt                     # your own text: a file, several, a folder
+    python recipes/language_model.py --preset nanogpt-cpu --text shakespeare.txt
+
+The result is a run: a directory of checkpoints that `toolkit generate --model RUN` reads.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from toolkit.commands.console import emit
+from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell
+from toolkit.data.text_corpus import TextCorpus
+from toolkit.data.texts import TextSource, open_texts
+from toolkit.errors import ConfigError
+from toolkit.files import replaced_directory
+from toolkit.language_model import LanguageModel
+from toolkit.models.gpt import GPT, GPTConfig
+from toolkit.models.presets import PRESETS
+from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
+from toolkit.tokenization import Tokenizer
+from toolkit.training.config import TrainingConfig
+from toolkit.training.language import LanguageTask
+from toolkit.training.run import Run
+from toolkit.training.trainer import Evaluation, Trainer
+
+STORIES = Path(__file__).resolve().parent.parent / "data" / "stories"
+
+STORY_TRAINING = TrainingConfig(
+    updates=4500,
+    tokens_per_batch=1024,
+    learning_rate=4e-3,
+    warmup=100,
+    weight_decay=0.1,
+    beta2=0.95,
+    eps=1e-8,
+    label_smoothing=0.0,
+    validate_every=900,
+    best_by="loss",
+)
+
+# nanoGPT's recipe for one core or two: four layers on the characters of a text, 12 windows of 64 an update.
+NANOGPT_TRAINING = replace(
+    STORY_TRAINING,
+    updates=2000,
+    tokens_per_batch=12 * 64,
+    learning_rate=1e-3,
+    final_learning_rate=1e-4,
+    beta2=0.99,
+    validate_every=250,
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Train a language model and show what it writes.
+
+    With --preset, and with --text or --data, other defaults hold for what follows them here.
+    """
+
+    run: Path = Path("checkpoints/language-model")
+    """Directory of the run: checkpoints, log and settings."""
+    resume: bool = False
+    """Continue the run where it stopped."""
+    language: Literal["en", "ne", "both"] = "en"
+    """Of the embedded stories, where no other text is given."""
+    text: tuple[Path, ...] = ()
+    """Text files in UTF-8, or folders of .txt files. Default: the embedded stories."""
+    data: tuple[str, ...] = ()
+    """Tables (.tsv, .csv, .jsonl, .parquet) or data sets in the layout of the Hub, each row a document."""
+    column: str = "text"
+    """Column of the text in --data."""
+    documents: Literal["none", "file", "line", "blank"] = "blank"
+    """What is a document in --text: nothing (one long text without marks), each file, each line, or what stands between
+    blank lines."""
+    whole_documents: bool = True
+    """Read document by document: no text of a batch holds parts of two. Without, windows are cut anywhere."""
+    valid_text: tuple[Path, ...] = ()
+    """Text to validate on. Default: a part of the training text."""
+    valid_data: tuple[str, ...] = ()
+    """Tables to validate on."""
+    valid_share: float = 0.1
+    """How much of the text is taken out where none is given to validate on, 2 MB at most."""
+    seeds: tuple[int, ...] = ()
+    """Train once with each of these seeds, in RUN/seed-1 and so on; `toolkit runs RUN` compares them."""
+    export: Path | None = None
+    """Directory for the best model by itself: in float16, without what only training needs."""
+    tokenizer: Literal["unigram", "bpe", "character", "byte"] = "unigram"
+    """SentencePiece subwords of either kind, characters, or bytes."""
+    prompt: str = ""
+    """What the samples that are shown begin with."""
+    samples: int = 10
+    """How many are shown at the end; at every validation, two."""
+    temperature: float = 0.6
+    """Of the samples."""
+    quiet: bool = False
+    """Print results only."""
+    preset: str = ""
+    """Shape of a known model (see `toolkit presets`); flags of --model still change it."""
+    model: GPTConfig = field(default_factory=lambda: PRESETS["stories"])
+    training: TrainingConfig = field(default_factory=lambda: STORY_TRAINING)
+
+
+def defaults(arguments: Sequence[str]) -> Recipe:
+    """The defaults for the words that were given: a preset has a shape, own text is no story."""
+    recipe = Recipe()
+    flags = [flag for argument in arguments for flag in argument.split("=", 1)]
+    if "--text" in flags or "--data" in flags:
+        recipe = replace(recipe, documents="none" if "--text" in flags else "blank", whole_documents=False)
+    if "--preset" in flags[:-1]:
+        name = flags[flags.index("--preset") + 1]
+        if name not in PRESETS:
+            raise ConfigError(f"there is no preset {name!r}: choose one of {', '.join(PRESETS)}")
+        recipe = replace(recipe, model=PRESETS[name])
+        if name.startswith("nanogpt"):
+            recipe = replace(recipe, tokenizer="character", training=NANOGPT_TRAINING)
+    return recipe
+
+
+def main(recipe: Recipe) -> None:
+    check(recipe)
+    for_each_seed(recipe, train)
+
+
+def check(recipe: Recipe) -> None:
+    """Raises ConfigError for settings that do not fit together."""
+    check_results(recipe.seeds, recipe.export)
+    if recipe.whole_documents and recipe.documents == "none" and not recipe.data:
+        raise ConfigError("--whole-documents needs documents: choose --documents file, line or blank")
+    if recipe.training.best_by != "loss":
+        raise ConfigError("a language model is compared by its loss: leave out --training.best-by")
+    if recipe.training.subword_alpha:
+        raise ConfigError("subwords are sampled for translation only: leave out --training.subword-alpha")
+    if recipe.samples < 0 or recipe.temperature < 0:
+        raise ConfigError("--samples and --temperature must not be negative")
+
+
+def train(recipe: Recipe) -> None:
+    """One run, from texts to a model and its scores."""
+    sources, valid_sources = open_corpus(recipe)
+    with preparing(recipe.run, settings_of(recipe, sources, valid_sources), recipe.resume) as (run, saved):
+        corpus = prepare(recipe, run, sources, valid_sources)
+        trainer = make_trainer(recipe, run, corpus)
+    tell(recipe.quiet, *corpus.describe(), f"{trainer.model.parameter_count:,} parameters")
+    progress = trainer.train(saved)
+    if trainer.interrupted:
+        tell(recipe.quiet, f"stopped at update {progress.update}; add --resume to continue")
+        return
+    told = f"trained {progress.update} updates in {progress.seconds:.0f} s; best: update {progress.best_update}"
+    tell(recipe.quiet, told)
+    finish(recipe, run, trainer.task, corpus.tokenizer)
+
+
+def open_corpus(recipe: Recipe) -> tuple[list[TextSource], list[TextSource]]:
+    """Where training and validation text is read from."""
+    given = recipe.text, recipe.data
+    valid = recipe.valid_text, recipe.valid_data
+    if not any(given):
+        if any(valid):
+            raise ConfigError("validation text is given without --text or --data: give the training text too")
+        languages = ("en", "ne") if recipe.language == "both" else (recipe.language,)
+        given, valid = (
+            ([STORIES / f"{split}.{language}.txt" for language in languages], []) for split in ("train", "valid")
+        )
+    return tuple(open_texts(*part, recipe.column, recipe.documents) for part in (given, valid))
+
+
+def settings_of(recipe: Recipe, sources: list[TextSource], valid_sources: list[TextSource]) -> dict[str, Any]:
+    """Everything that decides the result, the contents of the files included."""
+    own = {key: value for key, value in asdict(recipe).items() if key not in ("run", "resume", "quiet", "export")}
+    own |= {name: [str(path) for path in own.pop(name)] for name in ("text", "valid_text")}
+    own |= {"tables": own.pop("data"), "valid_tables": own.pop("valid_data")}
+    return own | {"data": {source.name: source.fingerprint()[:16] for source in (*sources, *valid_sources)}}
+
+
+def prepare(recipe: Recipe, run: Run, sources: list[TextSource], valid_sources: list[TextSource]) -> TextCorpus:
+    """The tokens of a run and their tokenizer, in RUN/data; what an earlier start has left there is used."""
+    directory = run.path / "data"
+    if TextCorpus.exists(directory):
+        return TextCorpus.open(directory)
+    return TextCorpus.build(
+        directory,
+        sources,
+        valid_sources,
+        recipe.tokenizer,
+        recipe.model.vocab_size,
+        marks=has_documents(recipe),
+        valid_share=recipe.valid_share,
+        seed=recipe.training.seed,
+    )
+
+
+def has_documents(recipe: Recipe) -> bool:
+    """Whether texts begin and end with marks."""
+    return bool(recipe.data) or recipe.documents != "none"
+
+
+def make_trainer(recipe: Recipe, run: Run, corpus: TextCorpus) -> Trainer:
+    config = replace(recipe.model, vocab_size=corpus.tokenizer.vocab_size, begin=has_documents(recipe))
+    task = LanguageTask(
+        corpus.documents("train"),
+        corpus.documents("valid"),
+        config.max_length,
+        whole=recipe.whole_documents,
+        smoothing=recipe.training.label_smoothing,
+        vocab_size=config.vocab_size,
+        valid_bytes=corpus.text_bytes("valid"),
+    )
+    evaluate = functools.partial(two_samples, recipe=recipe, tokenizer=corpus.tokenizer)
+    build = functools.partial(GPT, config)
+    return Trainer(build, task, recipe.training, run, corpus.tokenizer, evaluate, recipe.quiet)
+
+
+def two_samples(model: GPT, recipe: Recipe, tokenizer: Tokenizer) -> Evaluation:
+    """What the model writes by now: nothing to score, something to look at."""
+    return Evaluation({}, written(recipe, model, tokenizer, min(recipe.samples, 2)))
+
+
+def written(recipe: Recipe, model: GPT, tokenizer: Tokenizer, count: int) -> list[str]:
+    """Some texts by the model, each on a line."""
+    if count == 0:
+        return []
+    settings = {"num_return_sequences": count, "temperature": recipe.temperature, "seed": recipe.training.seed}
+    (found,) = LanguageModel(model, tokenizer).generate_n([recipe.prompt], **settings)
+    return [(recipe.prompt + each.text).replace("\n", " ⏎ ") for each in found]
+
+
+def finish(recipe: Recipe, run: Run, task: LanguageTask, tokenizer: Tokenizer) -> None:
+    """Score the best checkpoint as it will be used, record that with it, and show what it writes."""
+    directory = run.named("best")
+    model = load_model(directory)
+    if recipe.export:
+        model.vector[:] = model.vector.astype(np.float16)  # the scores below are then those of what is exported
+    scores = task.evaluated(model)
+    metrics = read_metrics(directory) | {"validation_full": scores}
+    save_metrics(directory, metrics)
+    if recipe.export:
+        with replaced_directory(recipe.export) as new:
+            save_model(model, new, metrics, half=True)
+            tokenizer.save(new)
+    figures = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in scores.items())
+    lines = [line for sample in written(recipe, model, tokenizer, recipe.samples) for line in (sample, "")]
+    emit([*lines, f"validation: {figures}", f"write more with: toolkit generate --model {recipe.run}"])
+
+
+if __name__ == "__main__":
+    run_recipe(defaults, main)
