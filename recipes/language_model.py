@@ -195,6 +195,7 @@ def prepare(recipe: Recipe, run: Run, sources: list[TextSource], valid_sources: 
         marks=has_documents(recipe),
         valid_share=recipe.valid_share,
         seed=recipe.training.seed,
+        quiet=recipe.quiet,
     )
 
 

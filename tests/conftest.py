@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from tests.outcome import Outcome
 from toolkit.cli import main
+from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import save_model
 from toolkit.nn import memory
@@ -62,6 +63,32 @@ def make_model() -> Callable[..., Path]:
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model directory that translates nothing well, and everything alike. Not to be changed: copy it."""
     return _make_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+def _make_gpt(directory: Path, **settings: object) -> Path:
+    """Write a random language model of one layer, with a tokenizer trained on a few sentences."""
+    tokenizer = SentencePieceTokenizer.train([*ENGLISH, *NEPALI], vocab_size=400)
+    sizes = {"width": 16, "heads": 2, "feed_forward": 32, "layers": 1, "max_length": 32}
+    model = GPT(GPTConfig(vocab_size=tokenizer.vocab_size, **{**sizes, **settings}))
+    model.allocate()
+    model.initialize(np.random.default_rng(0))
+    model.vector *= 4  # of the small values that training begins with, all tokens would be equally probable
+    directory.mkdir()
+    tokenizer.save(directory)
+    save_model(model, directory, {"command": "recipes/language_model.py --seed 0", "valid": {"loss": 0.5}})
+    return directory
+
+
+@pytest.fixture(scope="session")
+def make_gpt() -> Callable[..., Path]:
+    """make_gpt(directory, **settings of GPTConfig) writes a model directory and returns it."""
+    return _make_gpt
+
+
+@pytest.fixture(scope="session")
+def tiny_gpt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of a language model that writes nonsense. Not to be changed: copy it."""
+    return _make_gpt(tmp_path_factory.mktemp("models") / "tiny-gpt")
 
 
 @pytest.fixture

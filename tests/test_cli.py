@@ -2,7 +2,6 @@
 
 import builtins
 import io
-import json
 import os
 import subprocess
 import sys
@@ -210,16 +209,6 @@ def test_evaluate_refuses_files_of_unequal_length(run, tmp_path):
     assert "nowhere does not exist" in run("evaluate", tmp_path / "ref", "nowhere").sentence
 
 
-def test_info_counts_every_parameter_and_byte(run, tiny_model):
-    facts = json.loads(run("info", tiny_model, "--json").out)
-    total = facts["parameters"].pop("total")
-    assert total == sum(facts["parameters"].values()) == toolkit.load(tiny_model).model.parameter_count
-    assert facts["bytes"] == {path.name: path.stat().st_size for path in tiny_model.iterdir()}
-    text = run("info", tiny_model).out
-    for shown in (f"{total:,}", "seq2seq", "F32", "recipes/translation.py --seed 0", "test.bleu", "feed_forward"):
-        assert shown in text
-
-
 # The process
 
 
@@ -261,10 +250,15 @@ def test_a_full_disk_is_told_in_one_sentence(tiny_model):
             ["translate", "--model", "{model}", "a"],
             {"datasets", "sacrebleu", "tqdm", "pandas", "multiprocessing.connection", "toolkit.training"},
         ),
+        (
+            ["generate", "--model", "{gpt}", "a"],
+            {"datasets", "sacrebleu", "tqdm", "pandas", "multiprocessing.connection", "toolkit.training"},
+        ),
+        (["presets"], {"datasets", "sacrebleu", "tqdm", "pandas", "toolkit.training", "toolkit.decoding"}),
     ],
 )
-def test_a_verb_does_not_import_what_it_does_not_need(tiny_model, arguments, unneeded):
-    arguments = [argument.format(model=tiny_model) for argument in arguments]
+def test_a_verb_does_not_import_what_it_does_not_need(tiny_model, tiny_gpt, arguments, unneeded):
+    arguments = [argument.format(model=tiny_model, gpt=tiny_gpt) for argument in arguments]
     code = f"import sys; from toolkit.cli import main; main({arguments!r}); print(sorted(sys.modules), file=sys.stderr)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stderr
     assert "'toolkit.cli'" in modules

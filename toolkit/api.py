@@ -2,21 +2,19 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal
 
-import numpy as np
-from threadpoolctl import ThreadpoolController
-
 from toolkit.data.sentences import sentence_ids, sentence_text
 from toolkit.decoding import GenerationConfig, Hypothesis, generate, score
 from toolkit.errors import DataError, ModelError
+from toolkit.language_model import LanguageModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import load_model
+from toolkit.text_model import TextModel, Where
 from toolkit.tokenization import Tokenizer, load_tokenizer
 from toolkit.tokenization.special import CONTROL_IDS
 from toolkit.translations import Translation, aligned, described
@@ -28,33 +26,43 @@ READING_LIMIT = 1024
 # No tokenizer makes so few tokens of so many characters: such a text is refused before it is tokenized.
 _MOST_CHARACTERS = 64 * READING_LIMIT
 
-# Names a text in an error by its number, from 1.
-Where = Callable[[int], str]
 
-
-def load(path_or_name: str | os.PathLike[str]) -> "Translator":
+def load(path_or_name: str | os.PathLike[str]) -> "Translator | LanguageModel":
     """Read a model from a directory, from a run (its best checkpoint), or by the name of a shipped one ("en-ne").
 
     Raises ModelError where there is none of that name, or where it is damaged or foreign.
     """
     directory = find_model(path_or_name)
-    return Translator(load_model(directory), load_tokenizer(directory), str(directory))
+    model, tokenizer = load_model(directory), load_tokenizer(directory)
+    return (Translator if isinstance(model, Seq2Seq) else LanguageModel)(model, tokenizer, str(directory))
 
 
-class Translator:
+def load_translator(path_or_name: str | os.PathLike[str], instead: str = "toolkit generate") -> "Translator":
+    """As `load`, and raises ModelError for a model of another kind, saying what can be done with it `instead`."""
+    found = load(path_or_name)
+    if not isinstance(found, Translator):
+        raise ModelError(f"{path_or_name} is a language model, which translates nothing: use {instead}")
+    return found
+
+
+def load_language_model(path_or_name: str | os.PathLike[str], instead: str = "toolkit translate") -> LanguageModel:
+    """As `load`, and raises ModelError for a model of another kind, saying what can be done with it `instead`."""
+    found = load(path_or_name)
+    if not isinstance(found, LanguageModel):
+        raise ModelError(f"{path_or_name} is a translator, which continues no text: use {instead}")
+    return found
+
+
+class Translator(TextModel):
     """An encoder-decoder with its tokenizer: text in one language to text in another."""
+
+    model: Seq2Seq
 
     def __init__(self, model: Seq2Seq, tokenizer: Tokenizer, name: str = "the model"):
         """Raises ModelError where the tokenizer belongs to another model."""
-        if tokenizer.vocab_size != model.config.vocab_size:
-            raise ModelError(
-                f"{name} has a tokenizer of {tokenizer.vocab_size} tokens and a model of {model.config.vocab_size}: "
-                "copy both from one directory"
-            )
-        self.model, self.tokenizer = model, tokenizer
+        super().__init__(model, tokenizer, name)
         length = model.config.max_length
         self.limit = length if model.config.positions == "learned" else max(READING_LIMIT, length)
-        self._threads, self._name = ThreadpoolController(), name
 
     def translate(
         self,
@@ -70,6 +78,9 @@ class Translator:
         temperature: float = 1.0,
         top_k: int = 50,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        no_repeat_ngram_size: int = 0,
         seed: int = 0,
         prefix: str | Sequence[str] = "",
         batch_size: int = BATCH_SIZE,
@@ -96,6 +107,9 @@ class Translator:
             temperature=temperature,
             top_k=top_k,
             top_p=top_p,
+            min_p=min_p,
+            repetition_penalty=repetition_penalty,
+            no_repeat_ngram_size=no_repeat_ngram_size,
             seed=seed,
         )
         if isinstance(text, str):
@@ -221,21 +235,6 @@ class Translator:
     def _aligned(self, sources: list[list[int]], translations: list[Translation], batch_size: int) -> list[Translation]:
         with self._arithmetic():
             return aligned(self.model, self.tokenizer, sources, translations, batch_size)
-
-    @contextmanager
-    def _arithmetic(self) -> Iterator[None]:
-        """A decoding step is too small to be divided: two threads were measured several times slower than one.
-
-        What overflows is told once, by `_check_finite`, and not by warnings on the way.
-        """
-        with self._threads.limit(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
-            yield
-
-    def _check_finite(self, log_probs: Sequence[float]) -> None:
-        if not all(map(math.isfinite, log_probs)):
-            raise ModelError(
-                f"{self._name} computes numbers that are not finite: it is damaged, or its training diverged"
-            )
 
     def _encode(self, texts: Sequence[str], where: Where, ignore_case: bool | None = None) -> list[list[int]]:
         """The ids of every text, by default as a source; none for a blank one."""

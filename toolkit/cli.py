@@ -11,10 +11,13 @@ from toolkit.errors import ConfigError, ToolkitError
 # What each verb is for, and the class in toolkit.commands.VERB that does it. A verb is imported only when it is used.
 VERBS = {
     "translate": ("Translate", "Translate text, a file, or what you type at a prompt."),
+    "generate": ("Generate", "Continue a text: a prompt, a file of prompts, or what you type."),
     "score": ("Score", "Score given translations: the log-probability that a model gives them."),
     "evaluate": ("Evaluate", "Score translations against references: BLEU, chrF, exact match, significance."),
+    "perplexity": ("MeasurePerplexity", "Measure how well a language model predicts text: loss, bits per byte."),
     "runs": ("Runs", "Compare training runs: settings that differ, scores, time."),
     "average": ("Average", "Average the weights of several checkpoints into one model."),
+    "presets": ("Presets", "Show the named shapes of language models and their sizes."),
     "info": ("Info", "Show what a model is, how large it is and how well it did."),
 }
 

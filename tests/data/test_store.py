@@ -27,6 +27,26 @@ def test_bytes_come_back_also_from_the_end(tmp_path_factory, texts):
     assert [store[index].tobytes() for index in range(-len(texts), 0)] == texts
 
 
+@given(parts=st.lists(st.tuples(st.lists(st.integers(0, 2**16 - 1), max_size=4), st.booleans()), max_size=9))
+def test_a_sequence_may_come_in_parts(tmp_path_factory, parts):
+    sequences, prefix = [[]], tmp_path_factory.mktemp("store") / "ids"
+    with RaggedWriter(prefix, np.uint16) as writer:
+        for values, ends in [*parts, ([], True)]:
+            sequences[-1] += values
+            middle = len(values) // 2
+            writer.append(np.array(values, np.uint16), np.array([middle, len(values)] if ends else [], np.int64))
+            if ends:
+                sequences[-1:] = [sequences[-1][: len(sequences[-1]) - len(values) + middle], values[middle:], []]
+    assert [sequence.tolist() for sequence in RaggedStore(prefix)] == sequences[:-1]
+
+
+def test_a_sequence_that_has_not_ended_is_not_opened(tmp_path):
+    with RaggedWriter(tmp_path / "ids", np.uint16) as writer:
+        writer.append(np.array([1, 2, 3]), np.array([2]))
+    with pytest.raises(DataError, match="missing or damaged"):
+        RaggedStore(tmp_path / "ids")
+
+
 @pytest.mark.parametrize("index", [3, -4])
 def test_there_is_nothing_beyond_the_ends(tmp_path, index):
     with pytest.raises(IndexError):

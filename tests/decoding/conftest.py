@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.tokenization.special import EOS
 
@@ -41,5 +42,23 @@ def make_sources():
     def make(lengths, vocab_size=37, seed=0):
         generator = np.random.default_rng(seed)
         return [generator.integers(16, vocab_size, length).tolist() for length in lengths]
+
+    return make
+
+
+@pytest.fixture
+def random_gpt():
+    """random_gpt(dtype=..., seed=..., sharpness=..., **settings): a language model with a context of 12 tokens."""
+
+    def make(dtype=np.float64, seed=1, sharpness=25.0, **settings):
+        sizes = {"vocab_size": 37, "width": 16, "heads": 4, "layers": 2, "feed_forward": 32, "max_length": 12}
+        model = GPT(GPTConfig(**sizes | {"tie": False} | settings))
+        model.allocate(dtype)
+        generator = np.random.default_rng(seed)
+        for parameter in model.parameters().values():
+            parameter.data[...] = parameter.initial(generator, parameter.shape)
+            parameter.data += 0.2 * generator.standard_normal(parameter.shape)
+        model.output.table.data *= sharpness / 16
+        return model
 
     return make

@@ -7,13 +7,23 @@ from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS, EOS
 
 
-def log_probs_after(model, source, prefix):
-    """(T, V) log-probabilities of the token after each of begin mark, prefix[0], ..., by teacher forcing."""
+def logits_of(model, source, prefix):
+    """(T, V) logits of the token after each of begin mark, prefix[0], ..., by teacher forcing."""
     tape = Tape()
     source_rows = Rows(np.array([len(source) + 1]))
     memory = model.encode(np.array([*source, EOS]), source_rows, tape)
     rows = Rows(np.array([len(prefix) + 1]), memory=source_rows, memory_of=np.array([0]))
-    logits = model.logits(model.decode(np.array([BOS, *prefix]), memory, rows, tape), tape).astype(np.float64)
+    return model.logits(model.decode(np.array([BOS, *prefix]), memory, rows, tape), tape)
+
+
+def logits_after(model, source):
+    """A function from the ids written so far to the logits of the next one, (V,)."""
+    return lambda ids: logits_of(model, source, ids)[-1]
+
+
+def log_probs_after(model, source, prefix):
+    """(T, V) log-probabilities of the token after each of begin mark, prefix[0], ..., by teacher forcing."""
+    logits = logits_of(model, source, prefix).astype(np.float64)
     logits -= logits.max(axis=1, keepdims=True)
     return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 

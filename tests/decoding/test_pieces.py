@@ -31,12 +31,12 @@ def test_only_ordinary_tokens_and_the_end_mark_are_permitted():
     logits = np.zeros((2, 20))
     forbid_control_tokens(logits)
     assert np.flatnonzero(logits[1] == 0).tolist() == [3, 16, 17, 18, 19]
-    force_end(logits, np.array([True, False]))
+    force_end(logits, logits, np.array([True, False]))
     assert np.flatnonzero(logits[0] == 0).tolist() == [3]
     assert np.isfinite(logits[1]).sum() == 5
 
 
-@pytest.mark.parametrize("vocabulary", [3, 255, 256, 257, 700])
+@pytest.mark.parametrize("vocabulary", [3, 255, 256, 257, 512, 513, 700, 5000])
 @pytest.mark.parametrize("width", [1, 4])
 @pytest.mark.parametrize("ties", [False, True])
 def test_best_continuations_equal_a_full_sort(vocabulary, width, ties):
@@ -178,6 +178,11 @@ def test_a_step_asks_what_ordinary_rows_ask():
         ("temperature", -0.1),
         ("temperature", float("nan")),
         ("length_penalty", float("inf")),
+        ("min_p", 1.1),
+        ("repetition_penalty", 0.0),
+        ("repetition_penalty", float("inf")),
+        ("no_repeat_ngram_size", -1),
+        ("no_repeat_ngram_size", 1.5),
         ("seed", -1),
         ("do_sample", 1),
         ("min_new_tokens", -1),

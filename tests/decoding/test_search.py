@@ -7,7 +7,7 @@ from tests.decoding import reference
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.decoding.beam import beam_search
 from toolkit.decoding.constraints import Constraints
-from toolkit.decoding.session import Session
+from toolkit.decoding.session import Seq2SeqSession
 from toolkit.nn.memory import Pool
 from toolkit.tokenization.special import CONTROL_IDS, EOS, UNK
 
@@ -20,7 +20,7 @@ CONFIGS = [
 ]
 
 
-class CountingSession(Session):
+class CountingSession(Seq2SeqSession):
     steps = 0
 
     def logits(self, ids):
@@ -30,7 +30,7 @@ class CountingSession(Session):
 
 def beams_of(model, sources, config):
     limits = np.full(len(sources), config.max_new_tokens)
-    return beam_search(Session(model, sources, Pool()), Constraints(limits), config)
+    return beam_search(Seq2SeqSession(model, sources, Pool()), Constraints(limits), config)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -7,14 +7,14 @@ from tests.decoding import reference
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.decoding.beam import beam_search
 from toolkit.decoding.constraints import Constraints
-from toolkit.decoding.session import Session
+from toolkit.decoding.session import Seq2SeqSession
 from toolkit.nn.memory import Pool
 from toolkit.tokenization.special import EOS
 
 RULES = [True, False, "never", "settled"]
 
 
-class CountingSession(Session):
+class CountingSession(Seq2SeqSession):
     steps = 0
 
     def logits(self, ids):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.damage import disks, flags, models, runs, tables, texts
+from tests.system.damage import disks, flags, language, models, runs, tables, texts
 from tests.system.damage.room import RECIPE, TRAIN, Kind, contents, furnish, obey
 
-KINDS = [kind for group in (texts, tables, models, flags, runs, disks) for kind in group.kinds()]
+KINDS = [kind for group in (texts, tables, models, language, flags, runs, disks) for kind in group.kinds()]
 
 # One sentence of ours: no traceback, no warning, no name of a Python class, no object shown as Python shows it.
 SENTENCE = re.compile(r"toolkit: \S[^\n]{8,500}\n")
@@ -21,13 +21,15 @@ FOREIGN = re.compile(r"Traceback|Warning|\b[A-Z]\w*(?:Error|Exception)\b|Errno|<
 
 
 @pytest.fixture(scope="module")
-def good_room(tmp_path_factory: pytest.TempPathFactory, make_model: Callable[..., Path]) -> Path:
+def good_room(
+    tmp_path_factory: pytest.TempPathFactory, make_model: Callable[..., Path], make_gpt: Callable[..., Path]
+) -> Path:
     """Where nothing is wrong. Not to be changed: `room` is a copy of what a command needs of it."""
     room = tmp_path_factory.mktemp("good")
     before = Path.cwd()
     os.chdir(room)
     try:
-        furnish(room, make_model)
+        furnish(room, make_model, make_gpt)
     finally:
         os.chdir(before)
     return room

@@ -5,6 +5,7 @@ import os
 import select
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import BinaryIO
 
 from toolkit.errors import DataError
@@ -16,10 +17,15 @@ _LONGEST_LINE = 1 << 24  # bytes: memory stays bounded when the input turns out 
 
 def emit(lines: Iterable[str]) -> None:
     """Print lines and flush.  Raises DataError where standard output takes no more, BrokenPipeError if nobody reads."""
+    emit_text("".join(f"{line}\n" for line in lines))
+
+
+def emit_text(text: str) -> None:
+    """Print a part of a line, or several lines, as `emit` does."""
     if sys.stdout is None:
         raise DataError("standard output is closed: the results have nowhere to go")
     try:
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         raise
@@ -31,6 +37,24 @@ def emit(lines: Iterable[str]) -> None:
 def discard_output() -> None:
     """Send what is left to nowhere: Python flushes once more when it ends, and would complain about the same error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def typed_line() -> str:
+    """The next line of the terminal; empty at its end.  Raises DataError for what is not UTF-8."""
+    if sys.stdout.isatty():
+        with suppress(ImportError):  # not on every system
+            import readline  # noqa: F401  (importing it gives input() its line editing and history)
+        prompt = "> "
+    else:
+        print("> ", end="", file=sys.stderr, flush=True)  # input() would print it among the results
+        prompt = ""
+    try:
+        return input(prompt)
+    except EOFError:
+        print(file=sys.stderr)
+        return ""
+    except UnicodeDecodeError as error:
+        raise DataError("the terminal sends text that is not UTF-8: set its encoding to UTF-8") from error
 
 
 def arriving_lines(stream: BinaryIO, name: str) -> Iterator[list[str]]:

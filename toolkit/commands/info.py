@@ -29,11 +29,11 @@ class Info:
 
 def describe(directory: Path) -> dict[str, Any]:
     """Everything that is known about a model.  Raises ModelError where it is damaged: all of it is read."""
-    config, metrics, translator = read_json(directory / CONFIG_FILE), read_metrics(directory), load(directory)
-    model, tokenizer = translator.model, translator.tokenizer
+    config, metrics, loaded = read_json(directory / CONFIG_FILE), read_metrics(directory), load(directory)
+    model, tokenizer = loaded.model, loaded.tokenizer
     parts: dict[str, int] = {}
     for name, parameter in model.arrays().items():
-        part = name.split(".")[0]
+        part = name.removeprefix("trunk.").split(".")[0]
         parts[part] = parts.get(part, 0) + parameter.size
     return {
         "model": str(directory),

@@ -9,7 +9,8 @@ import numpy as np
 from toolkit.functional.arrays import Array
 from toolkit.translations import Translation
 
-_PLACES, _SHARES = 6, 10_000
+PLACES = 6  # of log-probabilities and scores
+_SHARES = 10_000
 
 
 def json_line(source: str, translations: Sequence[Translation]) -> str:
@@ -20,12 +21,12 @@ def json_line(source: str, translations: Sequence[Translation]) -> str:
 def _record(translation: Translation) -> dict[str, Any]:
     record: dict[str, Any] = {
         "text": translation.text,
-        "score": round(translation.score, _PLACES),
-        "log_prob": round(translation.log_prob, _PLACES),
+        "score": round(translation.score, PLACES),
+        "log_prob": round(translation.log_prob, PLACES),
         "finished": translation.finished,
         "ids": translation.ids,
         "tokens": translation.tokens,
-        "token_log_probs": [round(each, _PLACES) for each in translation.token_log_probs],
+        "token_log_probs": [round(each, PLACES) for each in translation.token_log_probs],
     }
     if translation.attention is not None:
         record["source_tokens"] = translation.source_tokens

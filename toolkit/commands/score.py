@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from toolkit.api import BATCH_SIZE, load
+from toolkit.api import BATCH_SIZE, load_translator
 from toolkit.commands.console import emit
 from toolkit.commands.parallel import in_order
 from toolkit.commands.records import json_line
@@ -87,7 +87,7 @@ class _Work:
     """Scores windows, in whichever process.  Pickled, it is the command, and loads the model again."""
 
     def __init__(self, command: Score):
-        self._command, self._translator = command, load(command.model)
+        self._command, self._translator = command, load_translator(command.model, instead="toolkit perplexity")
 
     def __reduce__(self) -> tuple:
         return _Work, (self._command,)

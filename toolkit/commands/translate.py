@@ -3,19 +3,19 @@
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tyro.conf import OmitArgPrefixes, Positional
 
-from toolkit.api import BATCH_SIZE, load
-from toolkit.commands.console import emit
+from toolkit.api import BATCH_SIZE, load_translator
+from toolkit.commands.console import emit, typed_line
 from toolkit.commands.parallel import in_order
 from toolkit.commands.windows import Window, file_windows, input_windows, line_count, text_windows, with_progress
 from toolkit.data.readers import write_lines_atomically
 from toolkit.decoding import GenerationConfig
-from toolkit.errors import ConfigError, DataError, ToolkitError
+from toolkit.errors import ConfigError, ToolkitError
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Translate:
     def _converse(self, work: "_Work") -> None:
         """Translate line by line what is typed, until the end of input or an empty line."""
         print("Type a sentence to translate; an empty line or Ctrl-D ends.", file=sys.stderr)
-        while line := _typed().strip():
+        while line := typed_line().strip():
             try:
                 emit(work(Window([line], "the text")))
             except ToolkitError as error:
@@ -102,7 +102,7 @@ class _Work:
     """Translates windows, in whichever process.  Pickled, it is the command, and loads the model again."""
 
     def __init__(self, command: Translate):
-        self._command, self._translator = command, load(command.model)
+        self._command, self._translator = command, load_translator(command.model)
 
     def __reduce__(self) -> tuple:
         return _Work, (self._command,)
@@ -119,21 +119,3 @@ class _Work:
             return [json_line(line, translations) for line, translations in zip(window.lines, found, strict=True)]
         # A model can write any character, a line feed too; a translation is one line all the same.
         return [re.sub(r"[\r\n]+", " ", translation) for translation in self._translator.translate_all(*given)]
-
-
-def _typed() -> str:
-    """The next line of the terminal; empty at its end."""
-    if sys.stdout.isatty():
-        with suppress(ImportError):  # not on every system
-            import readline  # noqa: F401  (importing it gives input() its line editing and history)
-        prompt = "> "
-    else:
-        print("> ", end="", file=sys.stderr, flush=True)  # input() would print it among the results
-        prompt = ""
-    try:
-        return input(prompt)
-    except EOFError:
-        print(file=sys.stderr)
-        return ""
-    except UnicodeDecodeError as error:
-        raise DataError("the terminal sends text that is not UTF-8: set its encoding to UTF-8") from error

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from toolkit.data.hub import load_file
 from toolkit.data.readers import chunks_of, decoded, lines_of
-from toolkit.data.table import Columns, Keys, Table, find_columns, text_fault
+from toolkit.data.table import Columns, Keys, Table, find_columns, longest, rows_at_a_time, text_fault, unit
 from toolkit.errors import DataError
 
 # JSON can spell half of a character, which no text in UTF-8 has.
@@ -18,23 +18,24 @@ _HALF_CHARACTER = re.compile("[\\ud800-\\udfff]")
 
 
 def check_json(file: BinaryIO, path: Path, columns: Columns) -> Table:
-    """Lines of JSON or a list, with both columns in every object. Raises as `open_table` says."""
+    """Lines of JSON or a list, with all columns in every object. Raises as `open_table` says."""
     is_list = next(chunks_of(file, path)).startswith(b"[")
     file.seek(0)
     keys = None
-    for number, row in enumerate(_json_list(file, path) if is_list else _json_lines(file, path), start=1):
+    rows = _json_list(file, path) if is_list else _json_lines(file, path, longest(columns))
+    for number, row in enumerate(rows, start=1):
         place = f"{path}, {'row' if is_list else 'line'} {number}"
         if not isinstance(row, dict):
-            raise DataError(f"{place} is not a JSON object: write one object with both texts for each pair")
+            raise DataError(f"{place} is not a JSON object: write one object for each {unit(columns)}")
         keys = keys or find_columns(row, columns, str(path))
         for column, where in zip(columns, keys, strict=True):
             value = _value(row, where, place)
-            if fault := text_fault(value):
+            if fault := text_fault(value, columns):
                 raise DataError(f"{place}: {column} {fault}")
             if _HALF_CHARACTER.search(value):
                 raise DataError(f"{place}: {column} has half of a surrogate pair: correct it, or delete the row")
     if keys is None:
-        raise DataError(f"{path} holds an empty list: it needs at least one pair")
+        raise DataError(f"{path} holds an empty list: it needs at least one {unit(columns)}")
     if is_list:
         return Table(functools.partial(load_file, "json", path), str(path), columns, keys)
 
@@ -42,13 +43,14 @@ def check_json(file: BinaryIO, path: Path, columns: Columns) -> Table:
         # Read as text: the reader for JSON takes the type of a column from the first megabytes and refuses any other
         # below, in columns that nobody asked for too, and it makes times of texts that look like times.
         lines = load_file("text", path, encoding="utf-8-sig", chunksize=1 << 20)
-        return lines.map(functools.partial(_texts_of_lines, keys=keys), batched=True, remove_columns=["text"])
+        texts = functools.partial(_texts_of_lines, keys=keys)
+        return lines.map(texts, batched=True, batch_size=rows_at_a_time(columns), remove_columns=["text"])
 
-    return Table(load, str(path), columns, (("source",), ("target",)), "line")
+    return Table(load, str(path), columns, tuple((str(number),) for number in range(len(columns))), "line")
 
 
-def _json_lines(file: BinaryIO, path: Path) -> Iterator[Any]:
-    for number, line in enumerate(lines_of(file, path), start=1):
+def _json_lines(file: BinaryIO, path: Path, most: int) -> Iterator[Any]:
+    for number, line in enumerate(lines_of(file, path, most), start=1):
         if "\r" in line:  # where `datasets` would begin a new line
             raise DataError(f"{path}, line {number} has a CR in the middle: end lines with LF or CR LF")
         try:
@@ -58,11 +60,11 @@ def _json_lines(file: BinaryIO, path: Path) -> Iterator[Any]:
             raise DataError(f"{path}, line {number} {problem}: write one object a line") from error
 
 
-def _texts_of_lines(batch: Mapping[str, list[str]], keys: tuple[Keys, Keys]) -> dict[str, list[str]]:
+def _texts_of_lines(batch: Mapping[str, list[str]], keys: tuple[Keys, ...]) -> dict[str, list[str]]:
     rows = [json.loads(line) for line in batch["text"]]
     return {
-        side: [functools.reduce(operator.getitem, where, row) for row in rows]
-        for side, where in zip(("source", "target"), keys, strict=True)
+        str(number): [functools.reduce(operator.getitem, where, row) for row in rows]
+        for number, where in enumerate(keys)
     }
 
 
@@ -85,6 +87,6 @@ def _value(row: Mapping[str, Any], keys: Keys, place: str) -> Any:
     value: Any = row
     for key in keys:
         if not isinstance(value, Mapping) or key not in value:
-            raise DataError(f"{place} has no {'.'.join(keys)}: give every row both texts, or delete it")
+            raise DataError(f"{place} has no {'.'.join(keys)}: write it, or delete the row")
         value = value[key]
     return value

@@ -102,21 +102,24 @@ def chunks_of(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[bytes]:
         yield chunk
 
 
-def lines_of(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[str]:
-    """The lines of an open file, as `iter_lines` gives them; `path` is its name in errors."""
+def lines_of(file: BinaryIO, path: str | os.PathLike[str], longest: int = LONGEST_LINE) -> Iterator[str]:
+    """The lines of an open file, as `iter_lines` gives them; `path` is its name in errors.
+
+    longest: the most characters of a line; more than that is a DataError.
+    """
     done, begun = 0, b""
     for chunk in chunks_of(file, path):
         end = chunk.rfind(b"\n") + 1
         if end:
-            lines = _split(begun + chunk[:end], path, done)
+            lines = _split(begun + chunk[:end], path, done, longest)
             yield from lines
             done += len(lines)
             begun = b""
         begun += chunk[end:]
-        if len(begun) > 4 * LONGEST_LINE + 1:  # a character has at most four bytes, and a CR may follow
-            raise _too_long(path, done + 1)
+        if len(begun) > 4 * longest + 1:  # a character has at most four bytes, and a CR may follow
+            raise _too_long(path, done + 1, longest)
     if begun:
-        yield from _split(begun, path, done)
+        yield from _split(begun, path, done, longest)
 
 
 def decoded(data: bytes, path: str | os.PathLike[str], lines_before: int = 0) -> str:
@@ -130,20 +133,22 @@ def decoded(data: bytes, path: str | os.PathLike[str], lines_before: int = 0) ->
         ) from error
 
 
-def _split(block: bytes, path: str | os.PathLike[str], done: int) -> list[str]:
+def _split(block: bytes, path: str | os.PathLike[str], done: int, longest: int) -> list[str]:
     """The lines in a block of whole lines, of which the last may lack its end; `done` lines of the file precede it."""
     # Normal form C never joins characters across a line end, so many lines can be normalised at once.
     lines = unicodedata.normalize("NFC", decoded(block, path, done)).split("\n")
     if not lines[-1]:
         lines.pop()  # what follows the last line end is not a line
     lines = [line.removesuffix("\r") for line in lines]
-    if max(map(len, lines)) > LONGEST_LINE:
-        raise _too_long(path, done + next(n for n, line in enumerate(lines, start=1) if len(line) > LONGEST_LINE))
+    if max(map(len, lines)) > longest:
+        too_long = next(number for number, line in enumerate(lines, start=1) if len(line) > longest)
+        raise _too_long(path, done + too_long, longest)
     return lines
 
 
-def _too_long(path: str | os.PathLike[str], line: int) -> DataError:
-    return DataError(f"{path}, line {line} has more than {LONGEST_LINE:,} characters: is it one sentence a line?")
+def _too_long(path: str | os.PathLike[str], line: int, longest: int) -> DataError:
+    what = "sentence" if longest == LONGEST_LINE else "text"
+    return DataError(f"{path}, line {line} has more than {longest:,} characters: is it one {what} a line?")
 
 
 def read_pairs(source_path: str | os.PathLike[str], target_path: str | os.PathLike[str]) -> list[tuple[str, str]]:

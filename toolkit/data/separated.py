@@ -8,14 +8,14 @@ from typing import Any, BinaryIO
 
 from toolkit.data.hub import load_file
 from toolkit.data.readers import counted, lines_of
-from toolkit.data.table import Columns, Table, listed, missing_column
+from toolkit.data.table import Columns, Table, listed, longest, missing_column, unit
 from toolkit.errors import ConfigError, DataError
 
 
 def check_tsv(file: BinaryIO, path: Path, columns: Columns) -> Table:
     """TSV is taken as it stands, without quoting. Raises as `open_table` says."""
     number, header = 0, []
-    for number, line in enumerate(_without_nul(lines_of(file, path), path), start=1):
+    for number, line in enumerate(_without_nul(lines_of(file, path, longest(columns)), path), start=1):
         if number == 1:
             header = line.split("\t")
         elif line.count("\t") + 1 != len(header):
@@ -27,7 +27,8 @@ def check_tsv(file: BinaryIO, path: Path, columns: Columns) -> Table:
 
 def check_csv(file: BinaryIO, path: Path, columns: Columns) -> Table:
     """CSV is taken as RFC 4180 has it. Raises as `open_table` says."""
-    reader = csv.reader(_without_nul(lines_of(file, path), path), strict=True)
+    csv.field_size_limit(max(csv.field_size_limit(), longest(columns)))  # the whole process has one limit
+    reader = csv.reader(_without_nul(lines_of(file, path, longest(columns)), path), strict=True)
     records, begin, header = 0, 1, []
     try:
         for records, fields in enumerate(reader, start=1):
@@ -54,14 +55,13 @@ def _separated(
         raise ConfigError(f"columns {listed(columns)}: give both columns by name or both by number")
     if numbered[0]:
         if not all(1 <= int(column) <= len(header) for column in columns):
-            raise DataError(
-                f"{path} has {counted(len(header), 'column')}: there are no columns {' and '.join(columns)}"
-            )
+            none = f"are no columns {' and '.join(columns)}" if len(columns) > 1 else f"is no column {columns[0]}"
+            raise DataError(f"{path} has {counted(len(header), 'column')}: there {none}")
         indices = [int(column) - 1 for column in columns]
     else:
-        indices = [_index(header, column, path) for column in columns]
+        indices = [_index(header, column, path, columns) for column in columns]
         if records == 1:
-            raise DataError(f"{path} has column names and nothing below them: it needs at least one pair")
+            raise DataError(f"{path} has column names and nothing below them: it needs at least one {unit(columns)}")
     names = [str(index) for index in range(len(header))]
     options |= {"header": None if numbered[0] else 0, "names": names, "encoding": "utf-8-sig"}
     # A text is what stands there: "NA" is not a missing value, and "007" is not seven.
@@ -73,15 +73,15 @@ def _separated(
         features = datasets.Features({name: datasets.Value("string") for name in names})
         return load_file("csv", path, features=features, **options)
 
-    source, target = ((names[index],) for index in indices)
+    keys = tuple((names[index],) for index in indices)
     if lines > records:  # texts with line feeds: only rows can be counted
-        return Table(load, str(path), columns, (source, target))
-    return Table(load, str(path), columns, (source, target), "line", 1 if numbered[0] else 2)
+        return Table(load, str(path), columns, keys)
+    return Table(load, str(path), columns, keys, "line", 1 if numbered[0] else 2)
 
 
-def _index(header: list[str], column: str, path: Path) -> int:
+def _index(header: list[str], column: str, path: Path, columns: Columns) -> int:
     if column not in header:
-        raise missing_column(str(path), column, header)
+        raise missing_column(str(path), column, header, columns)
     if header.count(column) > 1:
         raise DataError(f"{path} has {header.count(column)} columns named {column}: give each its own name")
     return header.index(column)

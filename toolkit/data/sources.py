@@ -12,6 +12,8 @@ from toolkit.data.table import Columns, Table
 from toolkit.data.tables import TABLE_SUFFIXES, open_dataset, open_table, table_rows, table_suffix
 from toolkit.errors import ConfigError, DataError
 
+_TEXT_FILES = "a file of plain text is given as --text"
+
 _HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*/[\w.-]+")
 
 
@@ -59,7 +61,7 @@ class LineFiles:
         return f"{self.name}, line {line}"
 
     def fingerprint(self) -> str:
-        return _digest_of_files(self._paths)
+        return digest_of_files(self._paths)
 
     def _texts(self) -> Iterator[tuple[str, str]]:
         try:
@@ -69,7 +71,7 @@ class LineFiles:
 
     def _count(self) -> None:
         for path in self._paths:
-            _refuse_pipe(path)
+            refuse_pipe(path)
         (short, short_path), (long, long_path) = sorted(
             ((count_lines(path), path) for path in self._paths), key=lambda side: side[0]
         )
@@ -103,15 +105,14 @@ class TableRows:
 
 
 class TableFile(TableRows):
-    """Two columns of a TSV, CSV, JSON or Parquet file; see `open_table` for its formats and errors."""
+    """Two columns of a TSV, CSV, JSON or Parquet file."""
 
-    def __init__(self, path: Path, columns: Columns):
-        _refuse_pipe(path)
-        super().__init__(open_table(path, columns))
+    def __init__(self, table: Table, path: Path):
+        super().__init__(table)
         self._path = path
 
     def fingerprint(self) -> str:
-        return _digest_of_files([self._path])
+        return digest_of_files([self._path])
 
 
 def open_sources(
@@ -133,10 +134,12 @@ def open_sources(
     if data and source_column == target_column:
         raise ConfigError(f"source and target column are both {source_column}: name two columns")
     files: list[PairSource] = [LineFiles(*paths) for paths in zip(source, target, strict=True)]
-    return files + [_open_data(text, (source_column, target_column)) for text in data]
+    tables = (find_table(text, (source_column, target_column)) for text in data)
+    return files + [TableFile(table, path) if path else TableRows(table) for table, path in tables]
 
 
-def _open_data(text: str, columns: Columns) -> PairSource:
+def find_table(text: str, columns: Columns) -> tuple[Table, Path | None]:
+    """The table that an entry of `data` names (see `open_sources`), and its path where it is one file."""
     name, _, rest = text.partition(":")
     if name and _mode(Path(text)):  # a path may contain a colon
         name, rest = text, ""
@@ -144,7 +147,7 @@ def _open_data(text: str, columns: Columns) -> PairSource:
     path, mode = Path(name), _mode(Path(name)) if name else 0  # a path of no characters is the directory we are in
     is_table = table_suffix(path) is not None
     if stat.S_ISDIR(mode) or (not mode and not is_table and _HUB_NAME.fullmatch(name)):
-        return TableRows(open_dataset(name, config, split or "train", columns))
+        return open_dataset(name, config, split or "train", columns), None
     if not mode:
         raise DataError(
             f"{text or 'the empty name'} does not exist: "
@@ -153,11 +156,10 @@ def _open_data(text: str, columns: Columns) -> PairSource:
     if rest:
         raise DataError(f"{name} is a file, which has no configurations and splits: leave out :{rest}")
     if not is_table:
-        raise DataError(
-            f"{name} is not a table ({', '.join(TABLE_SUFFIXES)}): "
-            "two line-aligned files are given as --source and --target"
-        )
-    return TableFile(path, columns)
+        flags = "two line-aligned files are given as --source and --target" if len(columns) == 2 else _TEXT_FILES
+        raise DataError(f"{name} is not a table ({', '.join(TABLE_SUFFIXES)}): {flags}")
+    refuse_pipe(path)
+    return open_table(path, columns), path
 
 
 def _mode(path: Path) -> int:
@@ -168,13 +170,15 @@ def _mode(path: Path) -> int:
         return 0
 
 
-def _refuse_pipe(path: Path) -> None:
+def refuse_pipe(path: Path) -> None:
+    """Raises DataError for what can be read only once."""
     mode = _mode(path)
     if mode and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise DataError(f"{path} is a pipe or a device, and pairs are read more than once: write them to a file first")
+        raise DataError(f"{path} is a pipe or a device, and texts are read more than once: write them to a file first")
 
 
-def _digest_of_files(paths: Iterable[Path]) -> str:
+def digest_of_files(paths: Iterable[Path]) -> str:
+    """A hexadecimal digest (SHA-256) of the contents of files, in their order."""
     digest = hashlib.sha256()
     for path in paths:
         with opened(path) as file:

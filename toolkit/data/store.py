@@ -100,6 +100,15 @@ class RaggedWriter:
             self._values.append(np.fromiter(chain.from_iterable(items), self._values.dtype, count))
         self._offsets.append(ends)
 
+    def append(self, values: np.ndarray, ends: np.ndarray) -> None:
+        """Go on with the sequence that has not ended, by (n,) values.
+
+        ends: (k,), ascending, the places between 0 and n where a sequence ends and the next one begins. A store whose
+        last sequence has not ended cannot be opened.
+        """
+        self._offsets.append(self._values.length + ends)
+        self._values.append(values)
+
 
 class RaggedStore(Sequence[np.ndarray]):
     """A store, opened: `store[i]` is the i-th sequence, (length,), a view of what is on the disk.

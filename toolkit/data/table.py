@@ -1,4 +1,4 @@
-"""A table with pairs in two of its columns: what is known once it has been checked, and sentences about its faults."""
+"""A table with pairs in two of its columns, or texts in one: what a check finds out, and sentences about its faults."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
@@ -6,8 +6,25 @@ from typing import Any, Literal, NamedTuple
 from toolkit.data.readers import LONGEST_LINE
 from toolkit.errors import DataError
 
-Columns = tuple[str, str]
+Columns = tuple[str, ...]  # (source, target) of pairs, or (text,) alone
 Keys = tuple[str, ...]  # a column, or a column and a field in it
+
+LONGEST_TEXT = 10_000_000  # the most characters of a text that is a row, which is held in memory as a whole
+
+
+def longest(columns: Columns) -> int:
+    """The most characters that a value may have: sentences of pairs are short, other texts may be books."""
+    return LONGEST_LINE if len(columns) == 2 else LONGEST_TEXT
+
+
+def rows_at_a_time(columns: Columns) -> int:
+    """How many rows are in memory together. In columns, many are read five times faster than one by one."""
+    return 1000 if len(columns) == 2 else 50
+
+
+def unit(columns: Columns) -> str:
+    """What a row holds, for a sentence."""
+    return "pair" if len(columns) == 2 else "text"
 
 
 class Table(NamedTuple):
@@ -16,7 +33,7 @@ class Table(NamedTuple):
     load: Callable[[], Any]  # -> datasets.IterableDataset
     name: str
     columns: Columns
-    keys: tuple[Keys, Keys]
+    keys: tuple[Keys, ...]
     unit: Literal["row", "line"] = "row"  # "line" where every row is one line of a file
     first: int = 1  # the number of the first row
 
@@ -24,33 +41,33 @@ class Table(NamedTuple):
         return f"{self.name}, {self.unit} {number}"
 
 
-def find_columns(row: Mapping[str, Any], columns: Columns, name: str) -> tuple[Keys, Keys]:
-    """Where in a row the two columns are: at the top, or in "translation"."""
+def find_columns(row: Mapping[str, Any], columns: Columns, name: str) -> tuple[Keys, ...]:
+    """Where in a row the columns are: at the top, or in "translation"."""
     inner = row.get("translation")
     inner = inner if isinstance(inner, Mapping) else {}
     found = []
     for column in columns:
         if column not in row and column not in inner:
-            raise missing_column(name, column, [key for key in row if key != "translation" or not inner] + list(inner))
+            there = [key for key in row if key != "translation" or not inner] + list(inner)
+            raise missing_column(name, column, there, columns)
         found.append((column,) if column in row else ("translation", column))
-    return found[0], found[1]
+    return tuple(found)
 
 
-def missing_column(name: str, column: str, there: Iterable[str]) -> DataError:
+def missing_column(name: str, column: str, there: Iterable[str], columns: Columns) -> DataError:
     """The error for a column that is not `there`."""
-    return DataError(
-        f"{name} has no column {listed([column])}, only {listed(there)}: "
-        "name the columns with --source-column and --target-column"
-    )
+    flags = "columns with --source-column and --target-column" if len(columns) == 2 else "column with --column"
+    return DataError(f"{name} has no column {listed([column])}, only {listed(there)}: name the {flags}")
 
 
-def text_fault(value: Any) -> str | None:
-    """What keeps a value from being the text of a sentence."""
+def text_fault(value: Any, columns: Columns) -> str | None:
+    """What keeps a value from being the text of one of these columns."""
     if not isinstance(value, str):
         kind = "null" if value is None else f"of type {type(value).__name__}"
         return f"is {kind}, not a text: correct it, or delete the row"
-    if len(value) > LONGEST_LINE:
-        return f"has more than {LONGEST_LINE:,} characters: is it one sentence?"
+    if len(value) > longest(columns):
+        what = "sentence" if len(columns) == 2 else "text"
+        return f"has more than {longest(columns):,} characters: is it one {what}?"
     return None
 
 

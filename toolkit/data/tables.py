@@ -1,4 +1,4 @@
-"""Pairs in the columns of a table: TSV, CSV, JSON lines and Parquet files, and datasets in the Hub's layout.
+"""Pairs or texts in the columns of a table: TSV, CSV, JSON lines and Parquet files, and datasets in the Hub's layout.
 
 `datasets` parses; what it would let pass or could only name vaguely is checked before, in one pass over the file.
 """
@@ -15,15 +15,13 @@ from toolkit.data.hub import batches_of, load_file, load_split
 from toolkit.data.json_tables import check_json
 from toolkit.data.readers import opened
 from toolkit.data.separated import check_csv, check_tsv
-from toolkit.data.table import Columns, Keys, Table, find_columns, text_fault
+from toolkit.data.table import Columns, Keys, Table, find_columns, rows_at_a_time, text_fault, unit
 from toolkit.errors import DataError
 
 TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 _COMPRESSED = ".gz"  # after any of them but the last
 
 _PARQUET = b"PAR1"
-
-_ROWS_AT_A_TIME = 1000  # in columns, which is five times faster than row by row
 
 
 def table_suffix(path: Path) -> str | None:
@@ -35,7 +33,7 @@ def table_suffix(path: Path) -> str | None:
 
 
 def open_table(path: Path, columns: Columns) -> Table:
-    """Check a file with one of the TABLE_SUFFIXES, ".gz" after it or not, and find its columns (source, target).
+    """Check a file with one of the TABLE_SUFFIXES, ".gz" after it or not, and find its columns, two or one.
 
     TSV is taken as it stands, without quoting; CSV as RFC 4180 has it, so that a text may contain commas and line
     feeds. Both begin with a line of column names, or with the first pair if the columns are given as numbers, from 1.
@@ -51,7 +49,7 @@ def open_table(path: Path, columns: Columns) -> Table:
         with opened(path) as file:
             _check_parquet(file, path)
             return _loaded(
-                functools.partial(load_file, "parquet", path, batch_size=_ROWS_AT_A_TIME), str(path), columns
+                functools.partial(load_file, "parquet", path, batch_size=rows_at_a_time(columns)), str(path), columns
             )
     with opened(path, gzip.open if path.suffix.lower() == _COMPRESSED else open) as file:
         if suffix == ".tsv":
@@ -69,21 +67,20 @@ def open_dataset(name: str, config: str, split: str, columns: Columns) -> Table:
     return _loaded(functools.partial(load_split, name, config, split), name, columns)
 
 
-def table_rows(table: Table) -> Iterator[tuple[str, str, int]]:
-    """Every row as (source, target, number), streamed; texts in Unicode normal form C, numbers as `place` takes them.
+def table_rows(table: Table) -> Iterator[tuple[str | int, ...]]:
+    """Every row as (source, target, number) or (text, number), streamed; numbers as `place` takes them.
 
-    Raises DataError, naming the row or its line, for a value that is no text or longer than LONGEST_LINE characters,
-    and for what `datasets` cannot read.
+    Texts are in Unicode normal form C. Raises DataError, naming the row or its line, for a value that is no text or too
+    long (see `longest`), and for what `datasets` cannot read.
     """
     number = table.first
-    for batch in batches_of(table.load(), table.name, _ROWS_AT_A_TIME):
+    for batch in batches_of(table.load(), table.name, rows_at_a_time(table.columns)):
         for values in zip(*(_values(batch, keys) for keys in table.keys), strict=True):
             for value, column in zip(values, table.columns, strict=True):
-                if fault := text_fault(value):
+                if fault := text_fault(value, table.columns):
                     raise DataError(f"{table.place(number)}: {column} {fault}")
             # A CR that ends a line belongs to its end; TSV is parsed without taking it off.
-            source, target = (unicodedata.normalize("NFC", value.removesuffix("\r")) for value in values)
-            yield source, target, number
+            yield *(unicodedata.normalize("NFC", value.removesuffix("\r")) for value in values), number
             number += 1
 
 
@@ -99,7 +96,7 @@ def _loaded(load: Callable[[], Any], name: str, columns: Columns) -> Table:
     """A table that `datasets` alone can look into."""
     batch = next(batches_of(load(), name, 1), None)
     if batch is None:
-        raise DataError(f"{name} has no rows: it needs at least one pair")
+        raise DataError(f"{name} has no rows: it needs at least one {unit(columns)}")
     return Table(load, name, columns, find_columns({key: values[0] for key, values in batch.items()}, columns, name))
 
 

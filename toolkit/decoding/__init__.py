@@ -1,9 +1,21 @@
 """Decoding: the KV cache, searches and samplers that write one token at a time, and what they wrote, looked at."""
 
 from toolkit.decoding.alignment import cross_attention, word_alignment, words_of
-from toolkit.decoding.config import GenerationConfig
+from toolkit.decoding.config import ContinuationConfig, GenerationConfig
+from toolkit.decoding.continuation import continue_prompts, stream_prompt
 from toolkit.decoding.generate import generate
 from toolkit.decoding.hypothesis import Hypothesis
 from toolkit.decoding.scoring import score
 
-__all__ = ["GenerationConfig", "Hypothesis", "cross_attention", "generate", "score", "word_alignment", "words_of"]
+__all__ = [
+    "ContinuationConfig",
+    "GenerationConfig",
+    "Hypothesis",
+    "continue_prompts",
+    "cross_attention",
+    "generate",
+    "score",
+    "stream_prompt",
+    "word_alignment",
+    "words_of",
+]

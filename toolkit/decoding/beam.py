@@ -16,7 +16,7 @@ from toolkit.decoding.distribution import best_continuations, log_sum_exp
 from toolkit.decoding.hypothesis import Hypothesis, length_penalty
 from toolkit.decoding.session import Session, fill_holes
 from toolkit.functional.arrays import Array
-from toolkit.tokenization.special import BOS, EOS
+from toolkit.tokenization.special import EOS
 
 
 @dataclass
@@ -24,17 +24,20 @@ class _Beams:
     """W hypotheses for each of B sentences; one with score -inf is an empty place."""
 
     sentences: Array  # (B,) the sentence's number in the batch
-    scores: Array  # (B, W) sums of log-probabilities
-    written: Array  # (B, W, T) ids, of which the first `step` are set
-    sums: Array  # (B, W, T) what `scores` was after each of them
-    step: int = 0
+    last: Array  # (B·W,) the tokens to read next
+    scores: Array  # (B, W) sums of log-probabilities, as processors have reshaped them
+    written: Array  # (B, W, T) ids
+    sums: Array  # (B, W, T) the model's own log-probability of the output up to each of them
 
     @property
-    def last(self) -> Array:
-        """(B·W,) the tokens to read next."""
-        if self.step == 0:
-            return np.full(self.scores.size, BOS)
-        return self.written[:, :, self.step - 1].reshape(-1)
+    def step(self) -> int:
+        """T, how many tokens each has."""
+        return self.written.shape[2]
+
+    @property
+    def log_probs(self) -> Array:
+        """(B, W) the model's own log-probabilities so far."""
+        return self.sums[:, :, -1] if self.step else np.zeros(self.scores.shape)
 
 
 @dataclass
@@ -44,25 +47,27 @@ class _Continuations:
     scores: Array
     beams: Array
     tokens: Array
+    log_probs: Array  # the model's own, of the whole output
 
     def unfinished(self, count: int) -> "_Continuations":
         """The first `count` that are not ended, with those of the same beam in its place where possible."""
         order = np.argsort(self.tokens == EOS, axis=1, kind="stable")[:, :count]
         order = np.take_along_axis(order, keep_in_place(np.take_along_axis(self.beams, order, 1)), 1)
-        return _Continuations(*(np.take_along_axis(x, order, 1) for x in (self.scores, self.beams, self.tokens)))
+        return _Continuations(*(np.take_along_axis(x, order, 1) for x in vars(self).values()))
 
 
 def beam_search(session: Session, constraints: Constraints, config: GenerationConfig) -> list[list[Hypothesis]]:
     """The best `num_return_sequences` hypotheses found for each sentence, best first (fewer where fewer exist).
 
     It begins with one beam, because K equal ones would find K times the same, and as long as a prefix lasts there is
-    no other.
+    no other. Hypotheses are ranked by what processors make of their log-probabilities, and `score` says by what;
+    `log_prob` remains the model's own.
     """
     count, limits = len(constraints.limits), constraints.limits
     # Hugging Face's rules compare with the worst of as many finished hypotheses as there are beams.
     finished = Finished(count, config.num_return_sequences if config.early_stopping == "settled" else config.num_beams)
-    shape = (count, 1, constraints.longest)
-    beams = _Beams(np.arange(count), np.zeros((count, 1)), np.zeros(shape, np.int64), np.zeros(shape))
+    nothing = np.zeros((count, 1, 0))
+    beams = _Beams(np.arange(count), session.begin, np.zeros((count, 1)), nothing.astype(np.int64), nothing)
     while len(beams.sentences):
         continuations, at_limit = _continue(session.logits(beams.last), beams, constraints, 2 * config.num_beams)
         ended = _collect(continuations, beams, constraints, at_limit, config, finished)
@@ -80,10 +85,20 @@ def _continue(logits: Array, beams: _Beams, constraints: Constraints, count: int
 
     Shapes: logits (B·W, V).
     """
-    normalizers = log_sum_exp(logits)
-    at_limit = constraints.impose(logits, normalizers, beams.sentences, beams.step)
-    scores = beams.scores - normalizers.reshape(beams.scores.shape)
-    return _Continuations(*best_continuations(logits, scores, count)), at_limit
+    normalizers, written = log_sum_exp(logits), None
+    if constraints.reshape:  # log-probabilities, not logits
+        logits -= normalizers[:, None]
+        normalizers[:] = 0
+        written = beams.written.reshape(len(logits), beams.step)
+    own, at_limit = constraints.impose(logits, normalizers, beams.sentences, beams.step, written)
+    normalizers = normalizers.reshape(beams.scores.shape)
+    sums, parents, tokens = best_continuations(logits, beams.scores - normalizers, count)
+    log_probs = sums
+    if constraints.reshape:
+        rows = np.arange(len(sums))[:, None]
+        log_probs = own.reshape(*beams.scores.shape, -1)[rows, parents, tokens]
+        log_probs += (beams.log_probs - normalizers)[rows, parents]
+    return _Continuations(sums, parents, tokens, log_probs), at_limit
 
 
 def _collect(
@@ -100,16 +115,16 @@ def _collect(
     Hugging Face).
     """
     width, length = config.num_beams, beams.step + 1
-    log_probs = continuations.scores[:, :width]
-    ended = ((continuations.tokens[:, :width] == EOS) | at_limit[:, None]) & (log_probs > -np.inf)
-    scores = log_probs / length_penalty(length, config.length_penalty)
+    ranked = continuations.scores[:, :width]
+    ended = ((continuations.tokens[:, :width] == EOS) | at_limit[:, None]) & (ranked > -np.inf)
+    scores = ranked / length_penalty(length, config.length_penalty)
     better = ended & (scores > finished.thresholds[beams.sentences][:, None])
     for row, rank in zip(*np.nonzero(better), strict=True):
         sentence, beam, last = beams.sentences[row], continuations.beams[row, rank], continuations.tokens[row, rank]
-        ids = beams.written[row, beam, : beams.step].tolist()
+        ids = beams.written[row, beam].tolist()
         ids += [] if last == EOS else [int(last)]
-        score, log_prob = float(scores[row, rank]), float(log_probs[row, rank])
-        sums = [0.0, *beams.sums[row, beam, : beams.step].tolist(), log_prob]
+        score, log_prob = float(scores[row, rank]), float(continuations.log_probs[row, rank])
+        sums = [0.0, *beams.sums[row, beam].tolist(), log_prob]
         by_itself = bool(constraints.ended_by_itself(sentence, length, last))
         token_log_probs = [after - before for before, after in pairwise(sums)]
         finished.add(sentence, Hypothesis(ids, score, log_prob, by_itself, token_log_probs))
@@ -119,10 +134,11 @@ def _collect(
 def _grow(session: Session, beams: _Beams, live: _Continuations, order: Array) -> _Beams:
     """Replace the beams of the sentences in `order` by their continuations; the other sentences are dropped."""
     width = beams.scores.shape[1]
-    scores, parents, tokens = (x[order] for x in (live.scores, live.beams, live.tokens))
+    scores, parents, tokens, log_probs = (x[order] for x in vars(live).values())
     if len(order):
         session.select(order, (order[:, None] * width + parents).reshape(-1))
-    written, sums = (x[order[:, None], parents] for x in (beams.written, beams.sums))
-    written[:, :, beams.step] = tokens
-    sums[:, :, beams.step] = scores
-    return _Beams(beams.sentences[order], scores, written, sums, beams.step + 1)
+    written, sums = (
+        np.concatenate((x[order[:, None], parents], new[:, :, None]), axis=2)
+        for x, new in ((beams.written, tokens), (beams.sums, log_probs))
+    )
+    return _Beams(beams.sentences[order], tokens.reshape(-1), scores, written, sums)

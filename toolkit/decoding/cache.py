@@ -46,11 +46,14 @@ class Cache:
     """Keys and values of `sequences` sequences, (sequences, time, D) for every attention module.
 
     memory: the rows of the encoder's output, in the order in which sequences refer to it. Each memory is shared by
-    `sequences / memories` consecutive sequences (the beams of a sentence).
+    `sequences / memories` consecutive sequences (the beams of a sentence). capacity: tokens of each sequence that there
+    is room for at first; what is not used of it takes no memory.
     """
 
-    def __init__(self, sequences: int, memory: Rows | None = None):
+    def __init__(self, sequences: int, memory: Rows | None = None, capacity: int = _FIRST_CAPACITY):
         self.lengths = np.zeros(sequences, np.int64)
+        self._capacity = capacity
+        self._placed: tuple[Rows, int | None] | None = None
         self._layers: dict[Module, tuple[Array, Array]] = {}
         self._memories: dict[Module, tuple[Array, Array]] = {}
         self._memory_lengths = None if memory is None else memory.lengths
@@ -73,22 +76,27 @@ class Cache:
         """Store the new rows (N, D) and return all keys and values, (sequences, time, D); what lies beyond a
         sequence's length is zero or stale, and finite."""
         layer = self._room_for(owner, rows.longest, key)
-        sequences, length = len(rows.lengths), int(rows.lengths[0])
-        uniform = (rows.lengths == length).all() and (rows.past == rows.past[0]).all()
+        begin, sequences, length = self._common_past(rows), len(rows.lengths), int(rows.lengths[0])
         for stored, new in zip(layer, (key, value), strict=True):
-            if uniform:
-                begin = int(rows.past[0])
-                stored[:sequences, begin : begin + length] = new.reshape(sequences, length, -1)
-            else:
+            if begin is None:
                 stored[rows.sequence_of, rows.positions] = new
+            else:
+                stored[:sequences, begin : begin + length] = new.reshape(sequences, length, -1)
         return layer
+
+    def _common_past(self, rows: Rows) -> int | None:
+        """Where the new rows of all sequences begin; None if that or their number differs. Every layer asks this."""
+        if self._placed is None or self._placed[0] is not rows:
+            uniform = (rows.lengths == rows.lengths[0]).all() and (rows.past == rows.past[0]).all()
+            self._placed = rows, int(rows.past[0]) if uniform else None
+        return self._placed[1]
 
     def _room_for(self, owner: Module, time: int, like: Array) -> tuple[Array, Array]:
         """The stored arrays of a module, made or doubled so that `time` tokens fit."""
         layer = self._layers.get(owner)
         if layer is None or layer[0].shape[1] < time:
             held = 0 if layer is None else layer[0].shape[1]
-            capacity = max(_FIRST_CAPACITY, 2 * held, time)
+            capacity = max(self._capacity, 2 * held, time)
             # Zeros, not arbitrary memory: an invisible value is multiplied by probability 0, and 0 · NaN is NaN.
             grown = tuple(np.zeros((len(self.lengths), capacity, like.shape[1]), like.dtype) for _ in range(2))
             for new, old in zip(grown, layer or (), strict=False):

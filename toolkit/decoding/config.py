@@ -6,7 +6,14 @@ from typing import Literal, get_args, get_origin
 
 from toolkit.errors import ConfigError
 
-_LEAST = {"num_beams": 1, "num_return_sequences": 1, "min_new_tokens": 0, "top_k": 0, "seed": 0}
+_LEAST = {
+    "num_beams": 1,
+    "num_return_sequences": 1,
+    "min_new_tokens": 0,
+    "top_k": 0,
+    "no_repeat_ngram_size": 0,
+    "seed": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,11 @@ class GenerationConfig:
     forced_end says what happens to an output that reaches the length limit. "scored": its last token is an end mark,
     which counts with the probability that the model gives it. "free": the end mark has log-probability 0, as with
     Hugging Face's forced_eos_token_id. "none": it is cut off without an end mark, as there without that setting.
+
+    repetition_penalty and no_repeat_ngram_size look at what an encoder-decoder has written, and at prompt and output of
+    a decoder-only model. Greedy search and sampling apply them to logits, beam search to log-probabilities, as Hugging
+    Face does. Sampling then divides by the temperature, and keeps what top_k, top_p and min_p keep, in this order.
+    Where nothing at all may be written, the end mark is, even before min_new_tokens.
     """
 
     max_new_tokens: int | None = None  # end mark included; None: twice the source plus 20, within the model's length
@@ -37,6 +49,10 @@ class GenerationConfig:
     temperature: float = 1.0  # sampling: logits are divided by it
     top_k: int = 50  # sampling: only this many most probable tokens; 0 is all
     top_p: float = 1.0  # sampling: only the fewest most probable tokens that together reach this probability
+    min_p: float = 0.0  # sampling: only tokens at least this many times as probable as the most probable one
+    # Tokens that occurred: their scores are divided by this where positive and multiplied where negative; 1 is off.
+    repetition_penalty: float = 1.0
+    no_repeat_ngram_size: int = 0  # no sequence of so many tokens is written twice; 0 is off
     seed: int = 0  # sampling: the same seed draws the same tokens
 
     def __post_init__(self) -> None:
@@ -54,11 +70,17 @@ class GenerationConfig:
             )
         if self.temperature < 0:
             raise ConfigError(f"temperature is {self.temperature}: it must be at least 0")
-        if not 0 <= self.top_p <= 1:
-            raise ConfigError(f"top_p is {self.top_p}: it must lie between 0 and 1")
-        if self.do_sample and self.num_beams > 1:
+        for name in ("top_p", "min_p"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must lie between 0 and 1")
+        if self.repetition_penalty <= 0:
+            raise ConfigError(f"repetition_penalty is {self.repetition_penalty}: it must be above 0")
+        self._check_search()
+
+    def _check_search(self) -> None:
+        if self.samples and self.num_beams > 1:
             raise ConfigError(f"num_beams is {self.num_beams}, but sampling has no beams: leave out one of the two")
-        if not self.do_sample and self.num_return_sequences > self.num_beams:
+        if not self.samples and self.num_return_sequences > self.num_beams:
             raise ConfigError(
                 f"num_return_sequences is {self.num_return_sequences}, but {self.num_beams} beams find only "
                 f"{self.num_beams}: raise num_beams or sample"
@@ -87,6 +109,26 @@ class GenerationConfig:
             if get_origin(field.type) is Literal and not _is_choice(value, get_args(field.type)):
                 choices = ", ".join(map(str, get_args(field.type)))
                 raise ConfigError(f"{field.name} is {value!r}: it must be one of {choices}")
+
+
+@dataclass(frozen=True)
+class ContinuationConfig(GenerationConfig):
+    """How a decoder-only model continues a prompt: as `GenerationConfig`, but it samples unless told otherwise.
+
+    A model reads at most `max_length` tokens at once. past_context says what happens there. "stop": the output ends, so
+    that begin mark, prompt and output together have at most so many tokens. "slide": what has been read is forgotten,
+    the last half of it is read again, and the output goes on; each sequence does so at its own length, whatever else is
+    in the batch. A prompt is read as if the model had written it: one that is longer has slid before.
+    """
+
+    # End mark included; None: what is left of the context, and a whole context where past_context is slide.
+    max_new_tokens: int | None = None
+    # At the length limit: an end mark with the model's probability (scored) or with probability 1 (free), or none.
+    forced_end: Literal["scored", "free", "none"] = "none"
+    do_sample: bool = True  # draw tokens instead of searching for the most probable sequence
+    temperature: float = 0.7  # sampling: logits are divided by it; 0 is greedy search, or beam search
+    # At the end of the context: stop, or slide, which reads the last half again and goes on.
+    past_context: Literal["stop", "slide"] = "stop"
 
 
 def _is_finite(value: object) -> bool:

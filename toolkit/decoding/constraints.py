@@ -1,10 +1,11 @@
-"""What an output must be, whatever the model prefers: how it begins, and where it may, or must, end."""
+"""What an output must be, whatever the model prefers: how it begins, what it avoids, where it may, or must, end."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from toolkit.decoding.distribution import forbid_control_tokens, force_end
+from toolkit.decoding.processors import Processors
 from toolkit.functional.arrays import Array
 from toolkit.tokenization.special import EOS
 
@@ -14,7 +15,7 @@ class Constraints:
 
     limits: (B,) tokens that each output may have, prefix and end mark included. prefixes: ids that each begins with,
     at least one token shorter than its limit. min_new_tokens: after the prefix, so many tokens come before the end
-    mark. forced_end: what happens at the limit (see `GenerationConfig`).
+    mark. forced_end: what happens at the limit (see `GenerationConfig`). processors: what avoids repetition and bans.
     """
 
     def __init__(
@@ -23,6 +24,7 @@ class Constraints:
         prefixes: Sequence[Sequence[int]] | None = None,
         min_new_tokens: int = 0,
         forced_end: str = "scored",
+        processors: Processors | None = None,
     ):
         self.limits, self.forced_end = limits, forced_end
         self._lengths = np.array([len(prefix) for prefix in prefixes or [()] * len(limits)], np.int64)
@@ -31,36 +33,53 @@ class Constraints:
             row[: len(prefix)] = prefix
         self._earliest = self._lengths + min_new_tokens
         self._last_earliest = int(self._earliest.max(initial=0))
+        self._processors = processors or None
 
     @property
     def longest(self) -> int:
         """The largest of the limits."""
         return int(self.limits.max(initial=0))
 
-    def impose(self, logits: Array, normalizers: Array, sentences: Array, step: int) -> Array:
-        """Take away what may not be the token after `step` others; returns which sentences are at their limit, (B,).
+    @property
+    def reshape(self) -> bool:
+        """Whether scores depend on what was written."""
+        return self._processors is not None
 
-        Shapes: sentences (B,), logits (B·W, V) and their normalizers (B·W,), changed in place: log-probabilities,
-        logits - normalizers, stay the model's own, but for a free end mark, which has 0.
+    def impose(
+        self, logits: Array, normalizers: Array, sentences: Array, step: int, written: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Reshape the scores of the token after `step` others, and take away what it may not be, in place.
+
+        Shapes: sentences (B,), logits (B·W, V) and their normalizers (B·W,), written (B·W, step) the ids so far, needed
+        where `reshape` says so. Returns the model's own logits, (B·W, V), right wherever something is left
+        (log-probabilities are own - normalizers, but for a free end mark, which has 0), and which sentences are at
+        their limit, (B,).
         """
         width = len(logits) // max(len(sentences), 1)
         at_limit = self.limits[sentences] == step + 1
+        own = logits
+        if self._processors is not None:
+            own = logits.copy()
+            self._processors.apply(logits, np.repeat(sentences, width), written)
         if step < self._last_earliest:
-            self._impose_beginning(logits, np.repeat(sentences, width), step)
+            self._impose_beginning(logits, own, np.repeat(sentences, width), step)
         else:
             forbid_control_tokens(logits)
+        if own is not logits:
+            stuck = logits.max(axis=1) == -np.inf
+            logits[stuck, EOS] = own[stuck, EOS]
         if self.forced_end != "none" and at_limit.any():
             rows = np.repeat(at_limit, width)
-            force_end(logits, rows)
+            force_end(logits, own, rows)
             if self.forced_end == "free":
-                logits[rows, EOS] = normalizers[rows] = 0
-        return at_limit
+                logits[rows, EOS] = own[rows, EOS] = normalizers[rows] = 0
+        return own, at_limit
 
-    def _impose_beginning(self, logits: Array, sentences: Array, step: int) -> None:
+    def _impose_beginning(self, logits: Array, own: Array, sentences: Array, step: int) -> None:
         """Leave the prefix's token while it lasts, and no end mark before the earliest one.  sentences: (B·W,)."""
         rows = np.flatnonzero(step < self._lengths[sentences])
         tokens = self._prefixes[sentences[rows], step] if len(rows) else rows
-        kept = logits[rows, tokens]
+        kept = own[rows, tokens]
         forbid_control_tokens(logits)
         logits[step < self._earliest[sentences], EOS] = -np.inf
         logits[rows] = -np.inf

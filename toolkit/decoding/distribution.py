@@ -1,12 +1,16 @@
 """From a model's logits to what a search needs of them: normalisers, permitted tokens, the best few continuations."""
 
+import math
+
 import numpy as np
 
 from toolkit.functional.arrays import Array, row_blocks
 from toolkit.tokenization.special import EOS, SPECIAL_TOKENS
 
-# Logits are searched by columns of this many: see `best_continuations`.
-_COLUMNS = 256
+# The best of so many logits in a row are looked for directly, of more by columns: see `best_continuations`.
+_FEW_TOKENS = 512
+# The fewest columns. Most time is saved where as many are searched as tokens are looked at in the best of them.
+_LEAST_COLUMNS = 256
 
 # While the largest logit of a row lies within ± this, the sum of exponentials neither overflows nor vanishes, and the
 # usual subtraction of the largest one can be left out.
@@ -44,9 +48,12 @@ def forbid_control_tokens(logits: Array) -> None:
     logits[:, EOS + 1 : len(SPECIAL_TOKENS)] = -np.inf
 
 
-def force_end(logits: Array, rows: Array) -> None:
-    """Leave nothing but the end mark in some rows.  Shapes: logits (N, V), changed in place; rows (N,) of bool."""
-    end = logits[rows, EOS]
+def force_end(logits: Array, own: Array, rows: Array) -> None:
+    """Leave nothing but the end mark, with the model's own logit, in some rows.
+
+    Shapes: logits (N, V), changed in place; own (N, V), which may be the same array; rows (N,) of bool.
+    """
+    end = own[rows, EOS]
     logits[rows] = -np.inf
     logits[rows, EOS] = end
 
@@ -60,8 +67,23 @@ def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array,
     Shapes: logits (B·W, V), scores (B, W) -> sums, beams and tokens (B, count), filled up with -inf and any tokens
     where W·V is less.
     """
-    batch, width = scores.shape
-    size, span = logits.shape[1], min(_COLUMNS, logits.shape[1])
+    (batch, width), size = scores.shape, logits.shape[1]
+    if size <= _FEW_TOKENS:
+        sums = (logits.reshape(batch, width, size) + scores[:, :, None]).reshape(batch, -1)
+        best = largest_first(sums, count)
+        sums, (beams, tokens) = np.take_along_axis(sums, best, 1), np.divmod(best, size)
+    else:
+        sums, beams, tokens = _best_in_columns(logits, scores, count)
+    if missing := count - sums.shape[1]:
+        sums = np.pad(sums, ((0, 0), (0, missing)), constant_values=-np.inf)
+        beams, tokens = (np.pad(part, ((0, 0), (0, missing))) for part in (beams, tokens))
+    return sums, beams, tokens
+
+
+def _best_in_columns(logits: Array, scores: Array, count: int) -> tuple[Array, Array, Array]:
+    """`best_continuations` of a large vocabulary, without what is missing."""
+    (batch, width), size = scores.shape, logits.shape[1]
+    span = min(size, max(_LEAST_COLUMNS, 1 << math.isqrt(size * count).bit_length()))
     maxima = _column_maxima(logits, span).reshape(batch, width, span) + scores[:, :, None]
     columns = _largest(maxima.reshape(batch, width * span), count)
     beams, columns = np.divmod(columns, span)
@@ -72,14 +94,9 @@ def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array,
     sums = logits[rows[:, :, None], tokens] + scores.reshape(-1)[rows][:, :, None]
     sums[beyond] = -np.inf
     depth, sums, tokens = tokens.shape[2], sums.reshape(batch, -1), tokens.reshape(batch, -1)
-    best = _largest(sums, count)
-    best = np.take_along_axis(best, np.argsort(-np.take_along_axis(sums, best, 1), axis=1, kind="stable"), 1)
+    best = largest_first(sums, count)
     found = (sums, np.repeat(beams, depth, axis=1), tokens)
-    sums, beams, tokens = (np.take_along_axis(part, best, 1) for part in found)
-    if missing := count - best.shape[1]:
-        sums = np.pad(sums, ((0, 0), (0, missing)), constant_values=-np.inf)
-        beams, tokens = (np.pad(part, ((0, 0), (0, missing))) for part in (beams, tokens))
-    return sums, beams, tokens
+    return tuple(np.take_along_axis(part, best, 1) for part in found)
 
 
 def _column_maxima(logits: Array, span: int) -> Array:
@@ -90,6 +107,12 @@ def _column_maxima(logits: Array, span: int) -> Array:
     head = maxima[:, : tail.shape[1]]
     np.maximum(head, tail, out=head)
     return maxima
+
+
+def largest_first(values: Array, count: int) -> Array:
+    """The indices of the `count` largest entries of each row, in descending order of the entries."""
+    best = _largest(values, count)
+    return np.take_along_axis(best, np.argsort(-np.take_along_axis(values, best, 1), axis=1, kind="stable"), 1)
 
 
 def _largest(values: Array, count: int) -> Array:

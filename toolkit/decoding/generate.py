@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolkit.decoding.beam import beam_search
 from toolkit.decoding.config import GenerationConfig
 from toolkit.decoding.constraints import Constraints
-from toolkit.decoding.greedy import follow
 from toolkit.decoding.hypothesis import Hypothesis
-from toolkit.decoding.sampling import Sampler
-from toolkit.decoding.session import Session
+from toolkit.decoding.processors import Bans, Processors
+from toolkit.decoding.search import decode, sequences_each
+from toolkit.decoding.session import Seq2SeqSession
 from toolkit.errors import ConfigError, DataError
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.memory import Pool
@@ -26,6 +25,7 @@ def generate(
     batch_size: int = 64,
     prefixes: Sequence[Sequence[int]] | None = None,
     first: int = 0,
+    bans: Sequence[Sequence[int]] = (),
 ) -> list[list[Hypothesis]]:
     """Decode every source sentence; returns `num_return_sequences` hypotheses for each, best first, in input order.
 
@@ -36,9 +36,10 @@ def generate(
     in its score; max_new_tokens and min_new_tokens count what comes after them.
     first: the number of the first sentence. Sentence i is sampled by a generator that is seeded with first + i, so
     that parts of a long input give the samples of the whole.
+    bans: sequences of ids that no output contains, but for its prefix.
 
-    Raises ConfigError where max_new_tokens exceeds what the model can write, DataError for sources and prefixes that
-    it cannot read.
+    Raises ConfigError where max_new_tokens exceeds what the model can write and for bans that are none, DataError for
+    sources and prefixes that it cannot read.
     """
     config = config or GenerationConfig()
     if batch_size < 1:
@@ -47,42 +48,20 @@ def generate(
     check_ids(model, sources, "sentence {}")
     prefixes = [()] * len(sources) if prefixes is None else prefixes
     _check_prefixes(model, len(sources), prefixes, config)
-    limits = _limits(model, sources, prefixes, config)
-    pool = Pool()
+    limits, banned = _limits(model, sources, prefixes, config), Bans(bans, model.config.vocab_size)
+    pool, count = Pool(), sequences_each(config)
     results: list[list[Hypothesis]] = [[] for _ in sources]
     order = sorted(range(len(sources)), key=lambda index: -len(sources[index]))
     for begin in range(0, len(order), batch_size):
         chosen = order[begin : begin + batch_size]
-        session = Session(model, [sources[index] for index in _repeated(chosen, config)], pool)
-        found = _decode(session, chosen, prefixes, limits, config, first)
+        repeated = [index for index in chosen for _ in range(count)]
+        session = Seq2SeqSession(model, [sources[index] for index in repeated], pool)
+        begun, processors = [prefixes[index] for index in repeated], Processors(config, banned, [()] * len(repeated))
+        constraints = Constraints(limits[repeated], begun, config.min_new_tokens, config.forced_end, processors)
+        found = decode(session, constraints, config, [first + index for index in chosen])
         for index, hypotheses in zip(chosen, found, strict=True):
             results[index] = hypotheses
     return results
-
-
-def _decode(
-    session: Session, chosen: list[int], prefixes: Sources, limits: np.ndarray, config: GenerationConfig, first: int
-) -> list[list[Hypothesis]]:
-    """Decode one batch: the sentences with these numbers."""
-    repeated = _repeated(chosen, config)
-    begun = [prefixes[index] for index in repeated]
-    constraints = Constraints(limits[repeated], begun, config.min_new_tokens, config.forced_end)
-    if not config.samples:
-        if config.num_beams > 1:
-            return beam_search(session, constraints, config)
-        return [[hypothesis] for hypothesis in follow(session, constraints, config.length_penalty)]
-    # Every sample is a sequence with its own generator, seeded by the seed, the sentence and the sample's number.
-    count = config.num_return_sequences
-    keys = [(config.seed, first + index, number) for index in chosen for number in range(count)]
-    sampler = Sampler(config, keys, constraints.limits)
-    samples = follow(session, constraints, config.length_penalty, sampler)
-    groups = (samples[begin : begin + count] for begin in range(0, len(samples), count))
-    return [sorted(group, key=lambda hypothesis: -hypothesis.score) for group in groups]
-
-
-def _repeated(chosen: list[int], config: GenerationConfig) -> list[int]:
-    """The sentence of each sequence that decoding begins with: as many as samples are wanted, otherwise one."""
-    return [index for index in chosen for _ in range(config.num_return_sequences if config.samples else 1)]
 
 
 def _limits(model: Seq2Seq, sources: Sources, prefixes: Sources, config: GenerationConfig) -> np.ndarray:

@@ -11,13 +11,14 @@ class Hypothesis(NamedTuple):
 
     `log_prob` is the sum over its tokens, end mark included, of what the model gives each as the next one, whatever
     was excluded, forced or reshaped in choosing it: teacher forcing finds the same number. Where the length limit cut
-    an output short, `forced_end` of `GenerationConfig` says what its end mark counts.
+    an output short, `forced_end` of `GenerationConfig` says what its end mark counts. `score` is log_prob divided by
+    the length penalty; beam search with a repetition penalty ranks by, and reports, the penalised sum divided by it.
     """
 
     ids: list[int]  # without begin and end marks
-    score: float  # log_prob / length_penalty
+    score: float  # what outputs of one text are compared by
     log_prob: float
-    finished: bool  # False where the length limit, not the model, ended it
+    finished: bool  # False where the length limit ended it, not the model or a stop string
     token_log_probs: list[float]  # of ids, then of the end mark where there is one; their sum is log_prob
 
 

@@ -1,9 +1,10 @@
-"""A batch of sentences that is being decoded: its model, its caches, and how sequences are dropped and reordered.
+"""A batch that is being decoded: its model, its caches, and how sequences are dropped and reordered.
 
 Searches know nothing else of a model: they hand in the last token of every sequence and get the logits of the next.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -13,33 +14,42 @@ from toolkit.functional.arrays import Array
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
+from toolkit.tokenization.special import BOS
 
 
-class Session:
-    """B source sentences, encoded once, and N sequences that grow by a token a step, N / B for each sentence.
+class Session(Protocol):
+    """B texts that outputs belong to, and N sequences that grow by a token a step, N / B for each text."""
 
-    It begins with one sequence for each sentence, which has read nothing yet.
-    """
-
-    def __init__(self, model: Seq2Seq, sources: Sequence[Sequence[int]], pool: Pool):
-        self._model, self._tape = model, Tape(memory=pool)
-        ids, rows = source_rows(sources)
-        self._memory = model.encode(ids, rows, self._tape)
-        self._cache = Cache(len(sources), rows)
+    begin: Array  # (N,) the tokens to read first, before anything is written
 
     def logits(self, ids: Array) -> Array:
         """Read one token of every sequence and score all tokens as the next.  Shapes: (N,) -> (N, V).
 
         The result is the caller's to change.
         """
+
+    def select(self, texts: Array, sequences: Array) -> None:
+        """Text i becomes what texts[i] was, sequence j what sequences[j] was; the others are dropped."""
+
+
+class Seq2SeqSession(Session):
+    """B source sentences, encoded once. It begins with one sequence for each, which has read nothing yet."""
+
+    def __init__(self, model: Seq2Seq, sources: Sequence[Sequence[int]], pool: Pool):
+        self._model, self._tape = model, Tape(memory=pool)
+        ids, rows = source_rows(sources)
+        self._memory = model.encode(ids, rows, self._tape)
+        self._cache = Cache(len(sources), rows)
+        self.begin = np.full(len(sources), BOS)
+
+    def logits(self, ids: Array) -> Array:
         lengths = np.ones(len(ids), np.int64)
         x = self._model.decode(ids, self._memory, self._cache.rows(lengths), self._tape)
         self._cache.advance(lengths)
         return self._model.logits(x, self._tape)
 
-    def select(self, sentences: Array, sequences: Array) -> None:
-        """Sentence i becomes what sentences[i] was, sequence j what sequences[j] was; the others are dropped."""
-        self._cache.select_memories(sentences)
+    def select(self, texts: Array, sequences: Array) -> None:
+        self._cache.select_memories(texts)
         self._cache.select(sequences)
 
 

@@ -37,6 +37,13 @@ class Tokenizer(Protocol):
         """How to show one id to a person: "▁house", "<0x0A>", "</s>"."""
         ...
 
+    def surface(self, token_id: int) -> bytes:
+        """The bytes that one id adds to a text: none for a control id, 0xFF for <unk>, maybe part of a character.
+
+        `decode` is the text of all these bytes together, with U+FFFD for each that is not UTF-8.
+        """
+        ...
+
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write into a model directory what `load_tokenizer` needs."""
         ...

@@ -11,7 +11,6 @@ import io
 import math
 import os
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import islice
@@ -20,12 +19,14 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.files import atomic_writer
+from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization.corpus import MAX_LINE_BYTES, reservoir, training_lines, with_open_word_ends
+from toolkit.tokenization.normal_form import normal_form, refuse_surrogates
 from toolkit.tokenization.pieces import SPACE_MARK, occurring
 from toolkit.tokenization.sampling import BPESampler, UnigramSampler, sample_ids, uniforms
 from toolkit.tokenization.special import BOS, CONTROL_IDS, EOS, PAD, SPECIAL_TOKENS, UNK
+from toolkit.tokenization.storage import damaged, read_file, write_file
+from toolkit.tokenization.surface import LOST, REPLACEMENT
 
 ModelType = Literal["unigram", "bpe"]
 
@@ -35,7 +36,6 @@ FIRST_PIECE = FIRST_BYTE + 256
 SPACE_MARK_IDS = [FIRST_BYTE + byte for byte in SPACE_MARK.encode()]
 SMALLEST_VOCABULARY = FIRST_PIECE + 1  # special tokens, bytes, the space
 LARGEST_VOCABULARY = 1_000_000
-REPLACEMENT = "\ufffd"
 
 # Spaces in every place where a foreign normaliser or a lost setting would change them; "ﬁ" is "fi" under NFKC.
 _PROBE = "  a  b\t\n ﬁ "
@@ -44,7 +44,7 @@ _PROBE = "  a  b\t\n ﬁ "
 class SentencePieceTokenizer:
     """A lossless SentencePiece model. Ids: 16 special tokens, 256 bytes, then the pieces."""
 
-    def __init__(self, model: bytes, origin: str = "the tokenizer"):
+    def __init__(self, model: bytes, origin: str | Path = "the tokenizer"):
         """Take a serialised model, as `train` makes it; `origin` names it in an error.
 
         Raises ModelError if it is damaged or was made by something else.
@@ -60,9 +60,7 @@ class SentencePieceTokenizer:
         except (RuntimeError, IndexError, ValueError):  # what the library raises for foreign bytes and missing ids
             is_ours = False
         if not is_ours:
-            raise ModelError(
-                f"{origin} is damaged or is not a tokenizer of this toolkit: copy the whole model directory again"
-            )
+            raise damaged(origin)
         self._vocab_size = self._processor.vocab_size()
 
     def __reduce__(self) -> tuple[type, tuple[bytes]]:
@@ -115,7 +113,7 @@ class SentencePieceTokenizer:
                 with_open_word_ends(lines, rng) if model_type == "unigram" else lines, vocab_size, model_type
             )
         except RuntimeError as error:
-            _refuse_surrogates(lines, error)
+            refuse_surrogates(lines, error)
             _explain(error, vocab_size)
             raise
         return cls(model)
@@ -124,23 +122,11 @@ class SentencePieceTokenizer:
     def load(cls, directory: str | os.PathLike[str]) -> "SentencePieceTokenizer":
         """Read `tokenizer.model` of a model directory. Raises ModelError if it is missing or damaged."""
         path = Path(directory) / FILE_NAME
-        try:
-            model = path.read_bytes()
-        except FileNotFoundError as error:
-            raise ModelError(f"{path} does not exist: a model directory holds its tokenizer there") from error
-        except OSError as error:
-            raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
-        return cls(model, origin=str(path))
+        return cls(read_file(path), origin=path)
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write `tokenizer.model` into a directory, which is made if need be. Raises DataError if that fails."""
-        directory = Path(directory)
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DataError(f"{directory} cannot be made a directory: {error.strerror or error}") from error
-        with atomic_writer(directory / FILE_NAME) as file:
-            file.write(self._model)
+        write_file(directory, FILE_NAME, self._model)
 
     @property
     def vocab_size(self) -> int:
@@ -163,12 +149,12 @@ class SentencePieceTokenizer:
 
         Raises ConfigError for an alpha that is negative or no number, and for BPE above 1.
         """
-        parts = [unicodedata.normalize("NFC", text).split(SPACE_MARK) for text in texts]
+        parts = [normal_form(text).split(SPACE_MARK) for text in texts]
         flat = [part for text_parts in parts for part in text_parts]
         try:
             encoded = iter(self._sample(flat, alpha, seed) if alpha != 0 else self._encode(flat))
         except (RuntimeError, TypeError, UnicodeEncodeError) as error:
-            _refuse_surrogates(flat, error)
+            refuse_surrogates(flat, error)
             raise
         return [_join(list(islice(encoded, len(text_parts)))) for text_parts in parts]
 
@@ -213,6 +199,15 @@ class SentencePieceTokenizer:
     def piece(self, token_id: int) -> str:
         """The piece behind an id as SentencePiece writes it: ▁ for a space, <0x0A> for a byte."""
         return self._processor.id_to_piece(int(token_id))
+
+    def surface(self, token_id: int) -> bytes:
+        """The bytes that one id adds to a text. Raises IndexError for an id outside the vocabulary."""
+        piece = self.piece(token_id)
+        if token_id >= FIRST_PIECE:
+            return piece.replace(SPACE_MARK, " ").encode()
+        if token_id >= FIRST_BYTE:
+            return bytes([token_id - FIRST_BYTE])
+        return LOST if token_id == UNK else b""
 
 
 def _train(lines: Iterable[str], vocab_size: int, model_type: ModelType) -> bytes:
@@ -270,14 +265,3 @@ def _explain(error: RuntimeError, vocab_size: int) -> None:
         raise DataError(
             "the tokenizer has no text to learn from: give it at least one line that is not empty"
         ) from error
-
-
-def _refuse_surrogates(texts: Iterable[str], cause: Exception) -> None:
-    """The library reports only that a string cannot be converted: name the character that is to blame."""
-    for text in texts:
-        found = re.search("[\ud800-\udfff]", text)
-        if found:
-            raise DataError(
-                f"character {found.start() + 1} of {text!r:.60} is half of a surrogate pair, which is not text: "
-                "give the text in UTF-8"
-            ) from cause

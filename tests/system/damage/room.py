@@ -183,7 +183,7 @@ def _content(path: Path) -> bytes:
     return path.read_bytes() if path.is_file() else b""
 
 
-def furnish(room: Path, make_model: Callable[..., Path]) -> None:
+def furnish(room: Path, make_model: Callable[..., Path], make_gpt: Callable[..., Path]) -> None:
     """Put into a room what the commands read: texts, tables, models and a run; it is the current directory.
 
     All names are relative, so that a run in a copy of the room is still the run of its data.
@@ -210,6 +210,9 @@ def furnish(room: Path, make_model: Callable[..., Path]) -> None:
     write("old.txt", "precious\n")(room)
     make_model(room / "model")
     make_model(room / "other", norm="post")
+    make_gpt(room / "gpt")
+    make_gpt(room / "plain", begin=False)
+    write("tales/one.txt", "She eats rice.\n\nI am a boy.\n")(room)
     assert obey(TRAIN.replace("--run new", "--run run")) == 0
     _stop_halfway(room / "run")
 

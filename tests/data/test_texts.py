@@ -1,0 +1,120 @@
+import json
+import os
+
+import pytest
+
+from toolkit.data.texts import open_texts
+from toolkit.errors import DataError
+
+
+@pytest.fixture
+def read(tmp_path):
+    """read(documents, *names, data=(), column="text") -> the documents of all sources; None where none ended."""
+
+    def read(documents, *names, data=(), column="text"):
+        sources = open_texts(
+            [tmp_path / name for name in names], [str(tmp_path / one) for one in data], column, documents
+        )
+        texts, begun = [], ""
+        for piece in (piece for source in sources for piece in source):
+            begun += piece.text
+            if piece.ends:
+                texts.append(begun)
+                begun = ""
+        return texts, begun
+
+    return read
+
+
+def test_the_same_files_are_divided_in_four_ways(tmp_path, read):
+    (tmp_path / "a.txt").write_text("one\ntwo\n\n\nthree\n")
+    (tmp_path / "b.txt").write_text("four")
+    assert read("none", "a.txt", "b.txt") == ([], "one\ntwo\n\n\nthree\nfour")
+    assert read("file", "a.txt", "b.txt") == (["one\ntwo\n\n\nthree\n", "four"], "")
+    assert read("line", "a.txt", "b.txt") == (["one", "two", "three", "four"], "")
+    assert read("blank", "a.txt", "b.txt") == (["one\ntwo", "three", "four"], "")
+
+
+def test_a_folder_is_all_text_files_below_it_sorted(tmp_path, read):
+    for name, text in ("b.txt", "b"), ("a/z.txt", "az"), ("a/x.md", "no text"), ("c.txt", ""), ("a.txt", "a"):
+        (tmp_path / "all" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "all" / name).write_text(text)
+    assert read("file", "all") == (["az", "a", "b"], "")
+    (source,) = open_texts([tmp_path / "all"], [], "text", "file")
+    assert (source.name, source.bytes) == (str(tmp_path / "all"), 4)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet"])
+def test_rows_of_a_table_are_documents(tmp_path, read, suffix):
+    long = "a long text " * 20_000
+    texts = ["one", "  ", "e\u0301", long]
+    path = tmp_path / f"t.{suffix}"
+    if suffix == "jsonl":
+        path.write_text("".join(json.dumps({"n": 1, "body": text}) + "\n" for text in texts))
+    elif suffix == "parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.table({"n": range(4), "body": texts}), path)
+    else:
+        mark = "," if suffix == "csv" else "\t"
+        path.write_text(f"n{mark}body\n" + "".join(f"1{mark}{text}\n" for text in texts))
+    assert read("line", data=[path], column="body") == (["one", "\u00e9", long], "")
+    assert read("none", data=[path], column="body") == ([], f"one\n\u00e9\n{long}\n")
+    with pytest.raises(DataError, match="has no column text, only n, body: name the column with --column"):
+        read("line", data=[path])
+
+
+def test_a_source_is_read_from_the_beginning_every_time(tmp_path):
+    (tmp_path / "a.txt").write_text("one two")
+    (source,) = open_texts([tmp_path / "a.txt"], [], "text", "line")
+    assert list(source) == list(source)
+
+
+def test_fingerprints_follow_the_contents_and_not_the_names(tmp_path):
+    def fingerprint(name, text):
+        (tmp_path / name).write_text(text)
+        files, data = ([], [str(tmp_path / name)]) if name.endswith("jsonl") else ([tmp_path / name], [])
+        (source,) = open_texts(files, data, "text", "line")
+        return source.fingerprint()
+
+    assert fingerprint("a.txt", "one") == fingerprint("b.txt", "one") != fingerprint("a.txt", "two")
+    assert fingerprint("a.jsonl", '{"text": "one"}') != fingerprint("a.jsonl", '{"text": "two"}')
+
+
+def test_what_cannot_be_read_is_said_at_once(tmp_path):
+    (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a.txt").write_text("text")
+    for paths, data, problem in (
+        ([tmp_path / "none.txt"], [], "none.txt does not exist: check the path"),
+        ([tmp_path / "empty"], [], "empty has no text in it: a folder holds files whose names end in .txt"),
+        ([tmp_path / "pipe"], [], "pipe is a pipe or a device, and texts are read more than once"),
+        ([], [str(tmp_path / "a.txt")], "a.txt is not a table .*: a file of plain text is given as --text"),
+    ):
+        with pytest.raises(DataError, match=problem):
+            open_texts(paths, data, "text", "line")
+
+
+def test_half_of_a_character_in_a_row_is_refused_with_its_place(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "fine"}\n{"text": "\\ud800"}\n')
+    with pytest.raises(DataError, match="line 2: text has half of a surrogate pair"):
+        open_texts([], [str(path)], "text", "line")
+
+
+def test_columns_without_names_go_by_number(tmp_path, read):
+    (tmp_path / "t.tsv").write_text("1\tone\n2\ttwo\n")
+    assert read("line", data=["t.tsv"], column="2") == (["one", "two"], "")
+    with pytest.raises(DataError, match="has 2 columns: there is no column 3"):
+        read("line", data=["t.tsv"], column="3")
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.json", "t.tsv"])
+def test_a_row_that_is_no_single_text_is_refused(tmp_path, read, monkeypatch, name):
+    monkeypatch.setattr("toolkit.data.table.LONGEST_TEXT", 200_000)
+    long = "a" * 200_001
+    lines = {"t.jsonl": f'{{"text": "{long}"}}', "t.json": f'[{{"text": "{long}"}}]', "t.tsv": f"text\n{long}"}
+    (tmp_path / name).write_text(lines[name])
+    with pytest.raises(DataError, match="has more than 200,000 characters: is it one text"):
+        read("line", data=[name])

@@ -1,0 +1,158 @@
+"""toolkit generate: text from a prompt, from a file of prompts, a pipe, or what you type."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
+
+from toolkit.api import load_language_model
+from toolkit.commands.console import emit, emit_text, typed_line
+from toolkit.commands.parallel import in_order
+from toolkit.commands.records import PLACES
+from toolkit.commands.windows import Window, file_windows, input_windows, line_count, with_progress
+from toolkit.continuations import Continuation
+from toolkit.decoding import ContinuationConfig
+from toolkit.errors import ConfigError, ToolkitError
+from toolkit.language_model import BATCH_SIZE
+
+
+@dataclass
+class Generate:
+    """Continue the given text, every line of a file or of standard input, or what you type at a prompt.
+
+    What the model writes is printed after its prompt, as it is written where there is one prompt. Several texts are
+    separated by an empty line. An empty prompt lets the model begin.
+    """
+
+    text: Positional[list[str]] = field(default_factory=list)
+    """How the text begins; several are several prompts. Without it, and without --file, lines of standard input are."""
+    model: str = "stories"
+    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    file: Path | None = None
+    """Text file in UTF-8 with one prompt a line."""
+    stop_strings: UseAppendAction[tuple[str, ...]] = ()
+    """The text ends before this string; may be given several times."""
+    bad_words: UseAppendAction[tuple[str, ...]] = ()
+    """Not to be written, as it is tokenized with and without a space in front; may be given several times."""
+    only_new: bool = False
+    """Print what the model writes, without the prompt."""
+    json: bool = False
+    """Write a JSON object for every prompt: its continuations with ids, tokens, log-probabilities and the score."""
+    workers: int | None = None
+    """Processes. By default one, and for long input one a core. Changes the speed, not the result."""
+    batch_size: int = BATCH_SIZE
+    """Prompts that are continued at once. Changes the speed, not the result."""
+    quiet: bool = False
+    """Show no progress."""
+    generation: OmitArgPrefixes[ContinuationConfig] = field(default_factory=ContinuationConfig)
+
+    def run(self) -> None:
+        if self.text and self.file:
+            raise ConfigError("text and --file are both given: choose one")
+        if self.batch_size < 1:
+            raise ConfigError(f"batch_size is {self.batch_size}: it must be at least 1")
+        work = _Work(self)
+        if len(self.text) == 1:
+            work.answer(self.text[0])
+        elif not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty():
+            _converse(work)
+        else:
+            self._continue_all(work)
+
+    def _continue_all(self, work: "_Work") -> None:
+        # A bar among results on one terminal would be in their way.
+        shown = not self.quiet and sys.stdout is not None and not sys.stdout.isatty()
+        results = in_order(work, _cut(self._windows(), self.batch_size), self.workers)
+        separator: list[str] = []
+        with closing(with_progress(results, lambda: line_count(self.file), shown)) as outputs:
+            for output in outputs:
+                for text in output:
+                    emit([*separator, text])
+                    separator = [] if self.json else [""]
+
+    def _windows(self) -> Iterator[Window | None]:
+        if self.text:
+            return iter([Window(self.text, "the prompts")])
+        return file_windows(self.file) if self.file else input_windows()
+
+
+def _cut(windows: Iterable[Window | None], size: int) -> Iterator[Window | None]:
+    """Windows of at most `size` prompts, so that the first results do not wait for thousands of others."""
+    for window in windows:
+        if window is None:
+            yield None
+            continue
+        for begin in range(0, len(window.lines), size):
+            yield Window(window.lines[begin : begin + size], window.name, window.before + begin)
+
+
+def _converse(work: "_Work") -> None:
+    """Continue what is typed, until the end of input or an empty line."""
+    print("Type how a text begins; an empty line or Ctrl-D ends.", file=sys.stderr)
+    number = 0
+    while prompt := typed_line().strip():
+        try:
+            work.answer(prompt, number)
+        except ToolkitError as error:
+            print(f"toolkit: {error}", file=sys.stderr)
+        number += 1
+
+
+class _Work:
+    """Continues windows of prompts, in whichever process.  Pickled, it is the command, and loads the model again."""
+
+    def __init__(self, command: Generate):
+        self._command, self._model = command, load_language_model(command.model)
+
+    def __reduce__(self) -> tuple:
+        return _Work, (self._command,)
+
+    def __call__(self, window: Window) -> list[str]:
+        """What is printed for every prompt, without the last line end."""
+        command = self._command
+        where = window.where if not command.text else lambda number: f"prompt {window.before + number}"
+        found = self._model.continuations(
+            window.lines,
+            command.generation,
+            command.stop_strings,
+            command.bad_words,
+            command.batch_size,
+            where,
+            window.before,
+        )
+        return [self._shown(prompt, group) for prompt, group in zip(window.lines, found, strict=True)]
+
+    def answer(self, prompt: str, number: int = 0) -> None:
+        """Print the continuation of one prompt, as it is written where that can be; `number` were given before it."""
+        command = self._command
+        if command.json or command.generation.num_return_sequences > 1:
+            emit(self(Window([prompt], "the prompt", number)))
+            return
+        parts = self._model.stream_with(prompt, command.generation, command.stop_strings, command.bad_words, number)
+        first = next(parts, "")  # what goes wrong at once is told before anything is printed
+        emit_text(first if command.only_new else prompt + first)
+        for part in parts:
+            emit_text(part)
+        emit_text("\n")
+
+    def _shown(self, prompt: str, group: list[Continuation]) -> str:
+        if self._command.json:
+            return json.dumps({"prompt": prompt, "continuations": [*map(_record, group)]}, ensure_ascii=False)
+        return "\n\n".join(each.text if self._command.only_new else prompt + each.text for each in group)
+
+
+def _record(continuation: Continuation) -> dict[str, Any]:
+    return {
+        "text": continuation.text,
+        "finish_reason": continuation.finish_reason,
+        "score": round(continuation.score, PLACES),
+        "log_prob": round(continuation.log_prob, PLACES),
+        "ids": continuation.ids,
+        "tokens": continuation.tokens,
+        "token_log_probs": [round(each, PLACES) for each in continuation.token_log_probs],
+    }

@@ -1,0 +1,101 @@
+"""toolkit perplexity: how well does a language model predict a text?"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from tyro.conf import Positional
+
+from toolkit.api import LanguageModel, load_language_model
+from toolkit.commands.console import emit
+from toolkit.commands.parallel import in_order
+from toolkit.data.text_pieces import Piece
+from toolkit.data.texts import TextSource, open_texts
+from toolkit.errors import ConfigError, DataError
+from toolkit.evaluation.perplexity import Perplexity, pooled
+
+
+@dataclass
+class MeasurePerplexity:
+    """Measure how well a language model predicts text files: loss, perplexity, bits per byte.
+
+    Every token is predicted once, from those before it within the model's context, in one deterministic pass. Files
+    may be larger than memory. Perplexities compare models of one tokenizer, bits per byte compare any.
+
+    A model that knows marks reads every document after a begin mark and predicts its end mark. Where there are no
+    documents (none), and with any other model, a file is one text: its first token is not predicted without a begin
+    mark, its end never.
+    """
+
+    files: Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]]
+    """Text files in UTF-8 (also .gz), or directories with .txt files."""
+    model: str = "stories"
+    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    overlap: int = 0
+    """Tokens of a window of the context that the next one reads again; more is slower, and nearer to reading it all."""
+    documents: Literal["auto", "none", "file", "line", "blank"] = "auto"
+    """What has an end mark: each file, line, or text between blank lines; auto: blank if the model knows marks."""
+    json: bool = False
+    """Print one JSON object instead of text."""
+    workers: int | None = None
+    """Processes. By default one, and for long input one a core. Changes the speed, not the result."""
+    quiet: bool = False
+    """Show no progress."""
+
+    def run(self) -> None:
+        if not self.files:
+            raise ConfigError("no file is given: name the texts to measure on")
+        model = load_language_model(self.model, instead="toolkit score, which scores given translations")
+        marks = model.model.config.begin
+        documents = self.documents if self.documents != "auto" else "blank" if marks else "none"
+        if documents != "none" and not marks:
+            raise ConfigError(f"--documents is {documents}, but {self.model} knows no marks between texts: use none")
+        sources = open_texts(self.files, [], "text", documents)
+        found = {source.name: self._measured(model, source, documents != "none") for source in sources}
+        total = pooled(found.values())
+        if self.json:
+            figures = {"model": self.model, "documents": documents, "overlap": self.overlap, **asdict(total)}
+            emit([json.dumps(figures | {"files": {name: asdict(one) for name, one in found.items()}})])
+        else:
+            emit(_lines(found, total))
+
+    def _measured(self, model: LanguageModel, source: TextSource, marks: bool) -> Perplexity:
+        shown = not self.quiet and sys.stderr is not None and sys.stderr.isatty()
+        pieces = _with_progress(source) if shown else source
+        try:
+            return model.perplexity_of(pieces, self.overlap, marks, len(source.separator.encode()), self._each)
+        except DataError as error:
+            if source.name in str(error):
+                raise
+            raise DataError(f"{source.name} cannot be measured: {error}") from error
+
+    def _each(self, work: Callable[[Any], Any], batches: Iterable[Any]) -> Iterator[Any]:
+        with closing(in_order(work, batches, self.workers)) as results:
+            yield from results
+
+
+def _with_progress(source: TextSource) -> Iterator[Piece]:
+    """The pieces as they are, with a bar on the terminal: how many bytes, how fast, how long still."""
+    from tqdm import tqdm
+
+    with tqdm(total=source.bytes, unit="B", unit_scale=True, file=sys.stderr, dynamic_ncols=True) as bar:
+        for piece in source:
+            yield piece
+            bar.update(len(piece.text.encode()))
+
+
+def _lines(found: dict[str, Perplexity], total: Perplexity) -> list[str]:
+    rows = {**found, **({"all together": total} if len(found) > 1 else {})}
+    titles = ("nats per token", "perplexity", "bits per byte", "tokens", "bytes")
+    table = [("", *titles), *((name, *_cells(one)) for name, one in rows.items())]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]).rstrip() for name, *cells in table]
+
+
+def _cells(one: Perplexity) -> tuple[str, ...]:
+    return f"{one.loss:.4f}", f"{one.perplexity:.4g}", f"{one.bits_per_byte:.4f}", f"{one.tokens:,}", f"{one.bytes:,}"

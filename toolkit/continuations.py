@@ -1,0 +1,70 @@
+"""What a continuation is made of: its text, its tokens, how probable they are, and why it ends."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from toolkit.decoding import Hypothesis
+from toolkit.tokenization import Detokenizer, StopStrings, Tokenizer
+from toolkit.tokenization.special import EOS
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """What a model wrote after a prompt, and how probable it finds it.
+
+    `log_prob` is the sum of the model's own log-probabilities of all tokens, whatever was reshaped or excluded in
+    choosing them, and `score` that divided by the length penalty. The text ends in front of a stop string, whose
+    tokens are among the others.
+    """
+
+    prompt: str
+    text: str
+    ids: list[int]  # of what was written, without the end mark
+    tokens: list[str]  # how each id is shown, and the end mark where there is one
+    token_log_probs: list[float]  # one for each of `tokens`
+    log_prob: float
+    score: float
+    finish_reason: Literal["stop", "length"]  # the model's end mark or a stop string, or the limit
+
+
+def continuation(prompt: str, hypothesis: Hypothesis, tokenizer: Tokenizer, stops: Sequence[str]) -> Continuation:
+    """A hypothesis with its text, up to the first stop string, and its tokens."""
+    stopped = StoppedText(tokenizer, stops)
+    text = "".join([*map(stopped.push, hypothesis.ids), stopped.flush()])
+    tokens = [tokenizer.piece(each) for each in [*hypothesis.ids, EOS][: len(hypothesis.token_log_probs)]]
+    return Continuation(
+        prompt,
+        text,
+        hypothesis.ids,
+        tokens,
+        hypothesis.token_log_probs,
+        hypothesis.log_prob,
+        hypothesis.score,
+        "stop" if hypothesis.finished or stopped.stopped else "length",
+    )
+
+
+class StoppedText:
+    """The text of ids that come one by one: whole letters, up to the first stop string."""
+
+    def __init__(self, tokenizer: Tokenizer, stops: Sequence[str]):
+        self._letters, self._stops = Detokenizer(tokenizer), StopStrings(stops)
+        self.stopped = False
+
+    def push(self, token: int) -> str:
+        """Take the next id; gives the text that is certain now, often none."""
+        text, self.stopped = self._stops.push(self._letters.push(token))
+        return text
+
+    def ends_with(self, token: int) -> bool:
+        """Take the next id; says whether the text ends with it."""
+        self.push(token)
+        return self.stopped
+
+    def flush(self) -> str:
+        """There are no more ids: gives the rest."""
+        text, stopped = self._stops.push(self._letters.flush())
+        rest, at_end = self._stops.flush()
+        self.stopped |= stopped or at_end
+        return text + rest

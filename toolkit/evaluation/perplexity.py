@@ -1,0 +1,144 @@
+"""How well a language model predicts a text: one deterministic pass in which every token is predicted once."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from toolkit.data.collate import text_batch
+from toolkit.errors import ConfigError
+from toolkit.functional.arrays import Array
+from toolkit.functional.output_loss import output_loss
+from toolkit.models.gpt import GPT
+from toolkit.nn.memory import Pool
+from toolkit.nn.tape import Tape
+from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.special import BOS, EOS
+
+# Windows are read together until they have so many tokens: a few tens of MB for a model of a hundred million
+# parameters.
+_BATCH_TOKENS = 2048
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """What a model thinks of a text.
+
+    Perplexities compare models of one tokenizer. Bits per byte compare any: they are what the model would need to
+    store the text, per byte of it in UTF-8 (normal form C), marks between texts included.
+    """
+
+    loss: float  # nats per token: the mean of -log p(token | those before it)
+    perplexity: float  # exp(loss)
+    bits_per_byte: float  # loss · tokens / (ln 2 · bytes)
+    tokens: int  # that were predicted
+    bytes: int  # of text that they stand for
+
+
+def perplexity(negative_log_likelihood: float, tokens: int, size: int) -> Perplexity:
+    """The figures of a sum over `tokens` tokens, in nats, that stand for `size` bytes; both are at least 1."""
+    loss = negative_log_likelihood / tokens
+    power = math.exp(loss) if loss < math.log(np.finfo(float).max) else math.inf
+    return Perplexity(loss, power, negative_log_likelihood / (math.log(2) * size), tokens, size)
+
+
+class Window(NamedTuple):
+    """At most T + 1 consecutive ids of one text. Those after the first are to be predicted, each from all before it."""
+
+    ids: Array
+    known: int = 0  # so many of the predictions were made in the window before: what they read is context alone
+
+
+def pooled(parts: Iterable[Perplexity]) -> Perplexity:
+    """Of several texts, the figures of all their tokens together."""
+    parts = list(parts)
+    tokens, size = sum(part.tokens for part in parts), sum(part.bytes for part in parts)
+    return perplexity(math.fsum(part.loss * part.tokens for part in parts), tokens, size)
+
+
+class MarkedTexts:
+    """The ids of texts that come in pieces, with the marks of each, and the bytes of what has been read so far.
+
+    pieces: text in normal form C, and whether a document ends with it. begin, end: whether marks stand there.
+    separator: bytes between two documents, for which an end mark stands.
+    """
+
+    def __init__(
+        self, pieces: Iterable[tuple[str, bool]], tokenizer: Tokenizer, begin: bool, end: bool, separator: int = 0
+    ):
+        self._pieces, self._tokenizer, self._separator = pieces, tokenizer, separator
+        self._first, self._last = ([BOS] if begin else []), ([EOS] if end else [])
+        self.bytes = 0
+
+    def __iter__(self) -> Iterator[tuple[list[int], bool]]:
+        """The ids of every piece, and whether they end a document."""
+        begins = True
+        for text, ends in self._pieces:
+            ids = self._tokenizer.encode(text)
+            self.bytes += len(text.encode()) + (self._separator if ends else 0)
+            yield [*(self._first if begins else ()), *ids, *(self._last if ends else ())], ends
+            begins = ends
+
+
+def windows(parts: Iterable[tuple[Sequence[int], bool]], length: int, overlap: int = 0) -> Iterator[Window]:
+    """Cut texts, whose ids come in parts, into windows of which a model of context `length` reads each at once.
+
+    parts: ids, and whether they end a text. overlap: how many tokens of a window the next one reads again, so that
+    none of its predictions but the first window's has less context than that. Every token of a text but the first is
+    predicted once, whatever the overlap is; with none, fewest tokens are read.
+
+    Raises ConfigError for an overlap that leaves a window nothing new.
+    """
+    if not 0 <= overlap < length:
+        raise ConfigError(f"overlap is {overlap}: it must be at least 0 and below the model's context, {length} tokens")
+    nothing = np.empty(0, np.int64)
+    held, known = nothing, 0
+    for ids, ends in parts:
+        held = np.concatenate((held, np.asarray(ids, np.int64)))
+        while len(held) > length:
+            yield Window(held[: length + 1], known)
+            held, known = held[length - overlap :], overlap
+        if ends:
+            if len(held) > known + 1:
+                yield Window(held, known)
+            held, known = nothing, 0
+    if len(held) > known + 1:
+        yield Window(held, known)
+
+
+def batches(cut: Iterable[Window]) -> Iterator[list[Window]]:
+    """Windows that are read together. Memory does not grow with the text."""
+    batch: list[Window] = []
+    size = 0
+    for window in cut:
+        if batch and size + len(window.ids) > _BATCH_TOKENS:
+            yield batch
+            batch, size = [], 0
+        batch.append(window)
+        size += len(window.ids)
+    if batch:
+        yield batch
+
+
+class WindowLosses:
+    """Reads batches of windows, in whichever process.  Pickled, it is its model."""
+
+    def __init__(self, model: GPT):
+        self._model, self._tape = model, Tape(memory=Pool())
+
+    def __reduce__(self) -> tuple:
+        return WindowLosses, (self._model,)
+
+    def __call__(self, batch: list[Window]) -> tuple[float, int]:
+        """Sums over the windows' new predictions: nats, and how many they are."""
+        batch = sorted(batch, key=lambda window: len(window.ids))  # equal lengths together: see Rows.spans
+        inputs, labels, rows = text_batch([window.ids for window in batch])
+        x = self._model.read(inputs, rows, self._tape)
+        new = rows.positions >= np.repeat([window.known for window in batch], rows.lengths)
+        if not new.all():
+            x, labels = x[new], labels[new]
+        table, empty = self._model.output.table.data, self._tape.empty
+        sums, _ = output_loss(x, table, None, labels, want_gradients=False, empty=empty)
+        return sums.negative_log_likelihood, sums.tokens

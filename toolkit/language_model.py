@@ -1,0 +1,266 @@
+"""From a prompt to its continuation, and from a text to what a language model thinks of it."""
+
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from toolkit.continuations import Continuation, StoppedText, continuation
+from toolkit.decoding import ContinuationConfig, continue_prompts, stream_prompt
+from toolkit.decoding.continuation import BATCH_SIZE
+from toolkit.decoding.search import check_watch
+from toolkit.decoding.writer import Watcher
+from toolkit.errors import ConfigError, DataError
+from toolkit.models.gpt import GPT
+from toolkit.nn.rows import Rows
+from toolkit.nn.tape import Tape
+from toolkit.text_model import TextModel, Where
+from toolkit.tokenization import StopStrings
+from toolkit.tokenization.special import BOS
+
+if TYPE_CHECKING:
+    from toolkit.evaluation.perplexity import Perplexity
+
+# No tokenizer makes so few tokens of so many characters: such a prompt is refused before it is tokenized.
+_MOST_CHARACTERS = 64
+
+
+class LanguageModel(TextModel):
+    """A decoder-only model with its tokenizer: the beginning of a text to the rest of it."""
+
+    model: GPT
+
+    def generate(
+        self,
+        prompt: str | Sequence[str] = "",
+        *,
+        max_new_tokens: int | None = None,
+        min_new_tokens: int = 0,
+        do_sample: bool = True,
+        temperature: float = 0.7,
+        top_k: int = 50,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        no_repeat_ngram_size: int = 0,
+        num_beams: int = 1,
+        early_stopping: Literal[True, False, "never", "settled"] = "settled",
+        forced_end: Literal["scored", "free", "none"] = "none",
+        length_penalty: float = 1.0,
+        seed: int = 0,
+        past_context: Literal["stop", "slide"] = "stop",
+        stop_strings: Sequence[str] = (),
+        bad_words: Sequence[str] = (),
+        batch_size: int = BATCH_SIZE,
+    ) -> str | list[str]:
+        """What the model writes after a prompt, or each of a list; the settings are those of `ContinuationConfig`.
+
+        An empty prompt lets the model begin: with its begin mark, or after a line feed where it knows no marks. Prompts
+        are put into Unicode normal form C and otherwise taken as they are: one that ends within a word, or with a
+        space, is continued from there.
+
+        stop_strings: the text ends in front of the first of them. bad_words: not written, each as it is tokenized by
+            itself and after a space; a model may still spell it in other tokens.
+
+        Raises DataError for a prompt that is not Unicode, has characters that the model does not know, or leaves no
+        room in the context; ConfigError for a setting out of range.
+        """
+        config = ContinuationConfig(
+            max_new_tokens=max_new_tokens,
+            min_new_tokens=min_new_tokens,
+            do_sample=do_sample,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            repetition_penalty=repetition_penalty,
+            no_repeat_ngram_size=no_repeat_ngram_size,
+            num_beams=num_beams,
+            early_stopping=early_stopping,
+            forced_end=forced_end,
+            length_penalty=length_penalty,
+            seed=seed,
+            past_context=past_context,
+        )
+        given = (config, stop_strings, bad_words, batch_size)
+        if isinstance(prompt, str):
+            return self.continuations([prompt], *given, lambda _: "the prompt")[0][0].text
+        return [group[0].text for group in self.continuations(prompt, *given)]
+
+    def generate_n(
+        self,
+        prompts: Sequence[str],
+        *,
+        num_return_sequences: int = 1,
+        stop_strings: Sequence[str] = (),
+        bad_words: Sequence[str] = (),
+        batch_size: int = BATCH_SIZE,
+        **settings: Any,
+    ) -> list[list[Continuation]]:
+        """For each prompt `num_return_sequences` continuations, the most probable first, with all that is known.
+
+        All continuations of a prompt come from one reading of it. Samples may repeat; of beams there may be fewer than
+        asked for. The other settings are those of `generate`, which says what is refused.
+        """
+        config = ContinuationConfig(num_return_sequences=num_return_sequences, **settings)
+        return self.continuations(prompts, config, stop_strings, bad_words, batch_size)
+
+    def stream(
+        self, prompt: str = "", *, stop_strings: Sequence[str] = (), bad_words: Sequence[str] = (), **settings: Any
+    ) -> Iterator[str]:
+        """The text that `generate` gives with the same settings, part by part as it is written.
+
+        Only whole letters come, and nothing that could belong to a stop string. Beams come at their end. What is wrong
+        with prompt or settings is raised here, not by the iterator.
+        """
+        return self.stream_with(prompt, ContinuationConfig(**settings), stop_strings, bad_words)
+
+    def continuations(
+        self,
+        prompts: Sequence[str],
+        config: ContinuationConfig,
+        stop_strings: Sequence[str] = (),
+        bad_words: Sequence[str] = (),
+        batch_size: int = BATCH_SIZE,
+        where: Where = "prompt {}".format,
+        first: int = 0,
+    ) -> list[list[Continuation]]:
+        """As `generate_n`.  where: names a prompt in an error. first: how many prompts came before these; samples
+        depend on the number of their prompt."""
+        ids = self._encode(prompts, config, where)
+        bans, watch = self._bans(bad_words), self._watch(stop_strings)
+        with self._arithmetic():
+            found = continue_prompts(self.model, ids, config, batch_size, bans, first, watch)
+        self._check_finite([prob for group in found for prob in [each.log_prob for each in group] or [math.nan]])
+        return [
+            [continuation(prompt, hypothesis, self.tokenizer, stop_strings) for hypothesis in group]
+            for prompt, group in zip(prompts, found, strict=True)
+        ]
+
+    def stream_with(
+        self,
+        prompt: str,
+        config: ContinuationConfig,
+        stop_strings: Sequence[str] = (),
+        bad_words: Sequence[str] = (),
+        first: int = 0,
+    ) -> Iterator[str]:
+        """As `stream`.  first: how many prompts came before, as for `continuations`."""
+        [ids] = self._encode([prompt], config, lambda _: "the prompt")
+        self._check_finite([self._largest_logit])
+        check_watch(config, self._watch(stop_strings))
+        with self._arithmetic():
+            written = stream_prompt(self.model, ids, config, self._bans(bad_words), first)
+        return self._text_of(written, StoppedText(self.tokenizer, stop_strings))
+
+    def perplexity(self, text: str | Sequence[str], *, overlap: int = 0) -> "Perplexity":
+        """What the model thinks of a text, or of several together, each read by itself.
+
+        A model whose texts have marks reads a text after its begin mark and predicts its end mark too; any other
+        predicts all tokens but the first. Texts beyond the context are read in windows; overlap: how many tokens of a
+        window the next one reads again as context (0 reads fastest).
+
+        Raises DataError where there is nothing to predict or a text is not Unicode, ConfigError for an overlap that
+        does not fit the context.
+        """
+        texts = [text] if isinstance(text, str) else text
+        return self.perplexity_of(((unicodedata.normalize("NFC", each), True) for each in texts), overlap)
+
+    def perplexity_of(
+        self,
+        pieces: Iterable[tuple[str, bool]],
+        overlap: int = 0,
+        marks: bool = True,
+        separator: int = 0,
+        each: Callable[[Callable, Iterable], Iterable] = map,
+    ) -> "Perplexity":
+        """As `perplexity`, for texts that come in pieces and need not fit into memory.
+
+        pieces: text in normal form C, and whether a document ends with it; tokenized piece by piece. marks: whether the
+        end of a document is predicted, by a model that knows marks. separator: bytes between two documents. each:
+        what does the work for each batch, in order; `map` does it in this process.
+        """
+        from toolkit.evaluation.perplexity import MarkedTexts, WindowLosses, batches, perplexity, windows
+
+        begin = self.model.config.begin
+        texts = MarkedTexts(pieces, self.tokenizer, begin, begin and marks, separator)
+        cut = batches(windows(texts, self.model.config.max_length, overlap))
+        loss, tokens = 0.0, 0
+        with self._arithmetic(threads=1):  # where two are at hand, two processes make more of them
+            for nats, count in each(WindowLosses(self.model), cut):
+                loss, tokens = loss + nats, tokens + count
+        if not tokens or not texts.bytes:
+            raise DataError("there is nothing to predict: the text has less than two tokens")
+        self._check_finite([loss])
+        return perplexity(loss, tokens, texts.bytes)
+
+    def _text_of(self, ids: Iterator[int], text: StoppedText) -> Iterator[str]:
+        """What is certain of the text, whenever there is more of it."""
+        while not text.stopped:
+            with self._arithmetic():  # for a step alone: between them the threads are the caller's
+                token = next(ids, None)
+            if token is None:
+                break
+            if part := text.push(token):
+                yield part
+        if rest := text.flush():
+            yield rest
+
+    @cached_property
+    def _largest_logit(self) -> float:
+        """Of what may follow one token: not finite where the weights overflow."""
+        tape = Tape()
+        with self._arithmetic():
+            logits = self.model.logits(self.model.read(np.array([BOS]), Rows(np.array([1])), tape), tape)
+            return float(np.abs(logits).max())
+
+    def _encode(self, prompts: Sequence[str], config: ContinuationConfig, where: Where) -> list[list[int]]:
+        """The ids of every prompt.  Raises DataError for one that the model cannot read."""
+        context, stops = self.model.config.max_length, config.past_context == "stop"
+        room = context - self.model.config.begin - max(config.shortest, 1)
+        found = []
+        for number, prompt in enumerate(prompts, start=1):
+            if stops and len(prompt) > _MOST_CHARACTERS * context:
+                raise DataError(f"{where(number)} has {len(prompt)} characters, more than the model reads: shorten it")
+            try:
+                ids = self.tokenizer.encode(prompt or self._beginning)
+            except DataError as error:
+                if not prompt:
+                    raise DataError(f"{where(number)} is empty, and this model cannot begin: give it a word") from error
+                raise DataError(f"{where(number)} cannot be read: {error}") from error
+            if stops and len(ids) > room:
+                raise DataError(
+                    f"{where(number)} has {len(ids)} tokens, and the model has room for {max(room, 0)} before what it "
+                    "writes: shorten it, or let the context slide (past_context)"
+                )
+            found.append(ids)
+        return found
+
+    @property
+    def _beginning(self) -> str:
+        """What an empty prompt stands for."""
+        return "" if self.model.config.begin else "\n"
+
+    def _bans(self, words: Sequence[str]) -> list[list[int]]:
+        """The ids of words that are not to be written.  Raises ConfigError for one that is empty, or a text alone."""
+        if isinstance(words, str):
+            raise ConfigError(f"bad words are given as a list: [{words!r}], not {words!r}")
+        if not all(words):
+            raise ConfigError("a bad word is empty: leave it out")
+        bans = []
+        for word in words:
+            bans.append(self.tokenizer.encode(word))
+            with suppress(DataError):  # a tokenizer of characters that knows no space writes none
+                bans.append(self.tokenizer.encode(f" {word.lstrip(' ')}"))
+        return bans
+
+    def _watch(self, stops: Sequence[str]) -> Callable[[], Watcher] | None:
+        """Makes what ends a sequence at a stop string.  Raises ConfigError for stop strings that are none."""
+        StopStrings(stops)
+        if not stops:
+            return None
+        return lambda: StoppedText(self.tokenizer, stops).ends_with

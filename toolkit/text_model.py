@@ -1,0 +1,52 @@
+"""What a translator and a language model have in common: a model with the tokenizer that belongs to it."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from toolkit.errors import ModelError
+from toolkit.nn.module import Model
+from toolkit.tokenization import Tokenizer
+
+# Names a text in an error by its number, from 1.
+Where = Callable[[int], str]
+
+# From so many parameters on, a decoding step is large enough to be divided among BLAS threads.
+_LARGE = 20_000_000
+
+
+class TextModel:
+    """A model and its tokenizer."""
+
+    def __init__(self, model: Model, tokenizer: Tokenizer, name: str = "the model"):
+        """Raises ModelError where the tokenizer belongs to another model."""
+        if tokenizer.vocab_size != model.config.vocab_size:
+            raise ModelError(
+                f"{name} has a tokenizer of {tokenizer.vocab_size} tokens and a model of {model.config.vocab_size}: "
+                "copy both from one directory"
+            )
+        self.model, self.tokenizer = model, tokenizer
+        self._threads, self._name = ThreadpoolController(), name
+        self._most_threads = None if model.parameter_count >= _LARGE else 1
+
+    @contextmanager
+    def _arithmetic(self, threads: int | None = None) -> Iterator[None]:
+        """A decoding step of a small model is too small to be divided: two threads were measured several times slower.
+
+        What overflows is told once, by `_check_finite`, and not by warnings on the way.
+        """
+        with (
+            self._threads.limit(limits=threads or self._most_threads, user_api="blas"),
+            np.errstate(over="ignore", invalid="ignore"),
+        ):
+            yield
+
+    def _check_finite(self, log_probs: Sequence[float]) -> None:
+        """Raises ModelError where one of them is not."""
+        if not all(map(math.isfinite, log_probs)):
+            raise ModelError(
+                f"{self._name} computes numbers that are not finite: it is damaged, or its training diverged"
+            )
