@@ -35,15 +35,15 @@ from toolkit.training.trainer import Evaluation, Trainer
 STORIES = Path(__file__).resolve().parent.parent / "data" / "stories"
 
 STORY_TRAINING = TrainingConfig(
-    updates=4500,
+    updates=4000,
     tokens_per_batch=1024,
-    learning_rate=4e-3,
+    learning_rate=7e-3,
     warmup=100,
     weight_decay=0.1,
     beta2=0.95,
     eps=1e-8,
     label_smoothing=0.0,
-    validate_every=900,
+    validate_every=800,
     best_by="loss",
 )
 
@@ -99,7 +99,7 @@ class Recipe:
     """What the samples that are shown begin with."""
     samples: int = 10
     """How many are shown at the end; at every validation, two."""
-    temperature: float = 0.6
+    temperature: float = 0.7
     """Of the samples."""
     quiet: bool = False
     """Print results only."""

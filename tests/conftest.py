@@ -16,7 +16,7 @@ from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import save_model
 from toolkit.nn import memory
-from toolkit.tokenization import SentencePieceTokenizer
+from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
 
 # A loaded machine is slow now and then: no test fails on a time.
 settings.register_profile("patient", deadline=None)
@@ -65,9 +65,9 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _make_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
-def _make_gpt(directory: Path, **settings: object) -> Path:
-    """Write a random language model of one layer, with a tokenizer trained on a few sentences."""
-    tokenizer = SentencePieceTokenizer.train([*ENGLISH, *NEPALI], vocab_size=400)
+def _make_gpt(directory: Path, tokenizer: Tokenizer | None = None, **settings: object) -> Path:
+    """Write a random language model of one layer, by default with a tokenizer trained on a few sentences."""
+    tokenizer = tokenizer or SentencePieceTokenizer.train([*ENGLISH, *NEPALI], vocab_size=400)
     sizes = {"width": 16, "heads": 2, "feed_forward": 32, "layers": 1, "max_length": 32}
     model = GPT(GPTConfig(vocab_size=tokenizer.vocab_size, **{**sizes, **settings}))
     model.allocate()
@@ -81,7 +81,7 @@ def _make_gpt(directory: Path, **settings: object) -> Path:
 
 @pytest.fixture(scope="session")
 def make_gpt() -> Callable[..., Path]:
-    """make_gpt(directory, **settings of GPTConfig) writes a model directory and returns it."""
+    """make_gpt(directory, tokenizer, **settings of GPTConfig) writes a model directory and returns it."""
     return _make_gpt
 
 

@@ -44,7 +44,7 @@ class LanguageModel(TextModel):
         temperature: float = 0.7,
         top_k: int = 50,
         top_p: float = 1.0,
-        min_p: float = 0.0,
+        min_p: float = 0.1,
         repetition_penalty: float = 1.0,
         no_repeat_ngram_size: int = 0,
         num_beams: int = 1,

@@ -7,10 +7,11 @@ from data.en_ne.nouns import tagged
 from data.en_ne.people import NAMES
 from data.stories.template import Entity
 
-MORE_GIRLS = ("Asha", "Rita", "Nisha", "Puja", "Mina", "Radha")
-MORE_BOYS = ("Gopal", "Mohan", "Arjun", "Raju", "Sagar", "Nabin")
-GIRLS = tuple(name for name, _, female in NAMES if female) + MORE_GIRLS
-BOYS = tuple(name for name, _, female in NAMES if not female) + MORE_BOYS
+GIRLS = (*(name for name, _, female in NAMES if female), "Asha", "Rita", "Radha")
+BOYS = (*(name for name, _, female in NAMES if not female), "Mohan", "Arjun", "Sagar")
+# The hero of a story never has a friend's name: to follow two children, a small model then needs to tell apart two
+# kinds of names, and not two names of one kind.
+FRIEND_GIRLS, FRIEND_BOYS = ("Nisha", "Puja", "Mina"), ("Gopal", "Raju", "Nabin")
 
 # The names of animals tell whether they are he or she, so that a reader (and the checker) can follow.
 PET_NAMES = {"he": ("Kale", "Moti", "Tiku", "Bhote"), "she": ("Lali", "Chiku", "Puntu", "Seti")}
@@ -22,7 +23,7 @@ PRONOUNS = {
 ELDERS = {
     "mother": "she", "father": "he", "grandmother": "she", "grandfather": "he",
 }  # fmt: skip
-COLOURS = ("red", "blue", "green", "yellow", "white")
+COLOURS = ("red", "blue", "green")
 
 
 def someone(name: str, pronoun: str, **forms: str) -> Entity:
@@ -37,8 +38,10 @@ def thing(forms: dict[str, str]) -> Entity:
 
 
 CHILDREN = tuple(someone(name, "she") for name in GIRLS) + tuple(someone(name, "he") for name in BOYS)
+FRIENDS = tuple(someone(name, "she") for name in FRIEND_GIRLS) + tuple(someone(name, "he") for name in FRIEND_BOYS)
 CLASSES = {
     "child": CHILDREN,
+    "friend": FRIENDS,
     "girl": CHILDREN[: len(GIRLS)],
     "boy": CHILDREN[len(GIRLS) :],
     "elder": tuple(someone(name, pronoun) for name, pronoun in ELDERS.items()),
@@ -56,7 +59,7 @@ CLASSES = {
     "dog": tuple(someone(name, pronoun, kid="dog") for pronoun, names in PET_NAMES.items() for name in names),
     "colour": tuple(Entity({"name": colour}) for colour in COLOURS),
 }  # fmt: skip
-ALL_NAMES = frozenset((*GIRLS, *BOYS, *PET_NAMES["he"], *PET_NAMES["she"]))
+ALL_NAMES = frozenset((*GIRLS, *BOYS, *FRIEND_GIRLS, *FRIEND_BOYS, *PET_NAMES["he"], *PET_NAMES["she"]))
 
 
 @cache

@@ -12,11 +12,10 @@ from data.en_ne.people import NAMES
 from data.en_ne.verbs import Verb, be
 from data.stories.template import Entity
 
-MORE_GIRLS = ("आशा", "रीता", "निशा", "पूजा", "मीना", "राधा")
-MORE_BOYS = ("गोपाल", "मोहन", "अर्जुन", "राजु", "सागर", "नवीन")
 # माया is left out: it is also a word of the stories, love. So is पूजा elsewhere, but not in these plots.
-GIRLS = tuple(nepali for _, nepali, female in NAMES if female and nepali != "माया") + MORE_GIRLS
-BOYS = tuple(nepali for _, nepali, female in NAMES if not female) + MORE_BOYS
+GIRLS = tuple(nepali for _, nepali, female in NAMES if female and nepali != "माया") + ("आशा", "रीता", "राधा")
+BOYS = tuple(nepali for _, nepali, female in NAMES if not female) + ("मोहन", "अर्जुन", "सागर")
+FRIEND_GIRLS, FRIEND_BOYS = ("निशा", "पूजा", "मीना"), ("गोपाल", "राजु", "नवीन")  # see words.py
 ANIMAL_NAMES = ("काले", "मोती", "टिकु", "चन्दु", "लाली", "चिकु", "पुन्टु", "सेती")
 FOREST_ANIMALS = ("खरायो", "भालु", "बाँदर", "लोखर्के", "मृग")
 
@@ -76,15 +75,20 @@ def thing(forms: dict[str, str]) -> Entity:
 
 
 CHILDREN = tuple(someone(name, "she", True) for name in GIRLS) + tuple(someone(name, "he") for name in BOYS)
+FRIENDS = (
+    *(someone(name, "she", True) for name in FRIEND_GIRLS),
+    *(someone(name, "he") for name in FRIEND_BOYS),
+)
 CLASSES = {
     "child": CHILDREN,
+    "friend": FRIENDS,
     "elder": tuple(someone(name, "polite", female) for name, female in ELDERS),
     "parent": tuple(someone(name, "polite", female) for name, female in ELDERS[:2]),
     "grandparent": tuple(someone(name, "polite", female) for name, female in ELDERS[2:4]),
     "animal": tuple(someone(name, "he", kid=kind, species=kind) for name in ANIMAL_NAMES for kind in FOREST_ANIMALS),
     "colour": tuple(Entity({"name": colour}) for colour in COLOURS),
 }
-ALL_NAMES = frozenset((*GIRLS, *BOYS, *ANIMAL_NAMES))
+ALL_NAMES = frozenset((*GIRLS, *BOYS, *FRIEND_GIRLS, *FRIEND_BOYS, *ANIMAL_NAMES))
 
 
 @cache

@@ -10,10 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.damage import disks, flags, language, models, runs, tables, texts
-from tests.system.damage.room import RECIPE, TRAIN, Kind, contents, furnish, obey
+from tests.system.damage import (
+    disks,
+    flags,
+    language,
+    language_recipe,
+    language_runs,
+    models,
+    runs,
+    symbols,
+    tables,
+    texts,
+)
+from tests.system.damage.room import RECIPES, TRAIN, TRAIN_LM, Kind, contents, furnish, obey
 
-KINDS = [kind for group in (texts, tables, models, language, flags, runs, disks) for kind in group.kinds()]
+GROUPS = (texts, tables, models, language, symbols, language_recipe, language_runs, flags, runs, disks)
+KINDS = [kind for group in GROUPS for kind in group.kinds()]
 
 # One sentence of ours: no traceback, no warning, no name of a Python class, no object shown as Python shows it.
 SENTENCE = re.compile(r"toolkit: \S[^\n]{8,500}\n")
@@ -52,7 +64,7 @@ def room(good_room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
 
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.id for kind in KINDS])
 def test_damage_is_told_in_one_sentence_and_nothing_is_lost(kind: Kind, room, capfd) -> None:
-    here = room(kind.command, *kind.flags)
+    here = room(kind.command, *kind.flags, kind.needs)
     if kind.harm:
         kind.harm(here)
     before = contents(here)
@@ -93,13 +105,13 @@ def test_there_are_two_hundred_kinds() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize(
-    "command", ["score --model model < scored.jsonl", "info model", TRAIN], ids=lambda c: c.split()[0]
+    "command", ["score --model model < scored.jsonl", "info model", TRAIN, TRAIN_LM], ids=lambda c: c.split()[0]
 )
 def test_a_full_disk_behind_standard_output(command: str, room) -> None:
     here = room(command)
     text, _, given = command.partition(" < ")
     verb, *words = text.split()
-    program = [str(RECIPE)] if verb == "recipe" else ["-m", "toolkit", verb]
+    program = [str(RECIPES[verb])] if verb in RECIPES else ["-m", "toolkit", verb]
     with (
         Path("/dev/full").open("wb") as full,
         (here / given if given else Path(os.devnull)).open("rb") as standard_input,

@@ -79,7 +79,7 @@ class GenerationConfig:
 
     def _check_search(self) -> None:
         if self.samples and self.num_beams > 1:
-            raise ConfigError(f"num_beams is {self.num_beams}, but sampling has no beams: leave out one of the two")
+            raise ConfigError(f"num_beams is {self.num_beams}, but sampling has no beams: use one beam, or do not sample")
         if not self.samples and self.num_return_sequences > self.num_beams:
             raise ConfigError(
                 f"num_return_sequences is {self.num_return_sequences}, but {self.num_beams} beams find only "
@@ -125,8 +125,11 @@ class ContinuationConfig(GenerationConfig):
     max_new_tokens: int | None = None
     # At the length limit: an end mark with the model's probability (scored) or with probability 1 (free), or none.
     forced_end: Literal["scored", "free", "none"] = "none"
-    do_sample: bool = True  # draw tokens instead of searching for the most probable sequence
+    do_sample: bool = True  # tokens are drawn; without, the most probable sequence is searched for
     temperature: float = 0.7  # sampling: logits are divided by it; 0 is greedy search, or beam search
+    # Sampling: only tokens at least this many times as probable as the most probable one. What a small model gives the
+    # rest is mostly noise, so that some of it is cut off by default.
+    min_p: float = 0.1
     # At the end of the context: stop, or slide, which reads the last half again and goes on.
     past_context: Literal["stop", "slide"] = "stop"
 

@@ -24,8 +24,13 @@ from tests.conftest import ENGLISH, NEPALI
 from toolkit.cli import main
 from toolkit.commands.flags import parse_flags
 from toolkit.commands.recipe import run_recipe
+from toolkit.tokenization import ByteTokenizer, CharacterTokenizer
 
-RECIPE = Path(__file__).resolve().parents[3] / "recipes" / "translation.py"
+# The scripts by the words that stand for them in a command.
+RECIPES = {
+    word: Path(__file__).resolve().parents[3] / "recipes" / f"{name}.py"
+    for word, name in (("recipe", "translation"), ("recipe-lm", "language_model"))
+}
 
 CARD = "---\nconfigs:\n- config_name: small\n  data_files: data/*.parquet\n---\n"
 
@@ -36,9 +41,10 @@ Harm = Callable[[Path], Any]
 class Kind:
     """One kind of damage or folly, and the command that meets it.
 
-    command: words that succeed in a good room; `recipe` stands for the recipe, and `< FILE` for standard input. harm:
-    what is done to the room first. flags: more words, which are the folly where nothing is harmed. says: words of the
-    one sentence that is told. leaves: a directory that may be there afterwards, because it can be continued.
+    command: words that succeed in a good room; `recipe` and `recipe-lm` stand for the recipes, and `< FILE` for
+    standard input. harm: what is done to the room first. flags: more words, which are the folly where nothing is
+    harmed. says: words of the one sentence that is told. leaves: a directory that may be there afterwards, because it
+    can be continued. needs: what the harm needs of the good room beside what the command names.
     """
 
     name: str
@@ -47,6 +53,7 @@ class Kind:
     harm: Harm | None = None
     flags: tuple[str, ...] = ()
     leaves: str = ""
+    needs: str = ""
     disk: Callable[[], AbstractContextManager] = nullcontext
 
     @property
@@ -138,9 +145,9 @@ def fresh(path: Path) -> Path:
 
 
 @cache
-def recipe() -> ModuleType:
-    """The recipe, which is a script and not in the package."""
-    spec = spec_from_file_location("translation_recipe", RECIPE)
+def recipe(word: str) -> ModuleType:
+    """A recipe, which is a script and not in the package."""
+    spec = spec_from_file_location(f"{RECIPES[word].stem}_recipe", RECIPES[word])
     module = sys.modules[spec.name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -152,12 +159,12 @@ def obey(command: str, *flags: str) -> int:
     verb, *words = [*text.split(), *flags]
     kept = sys.stdin, sys.argv
     sys.stdin = io.TextIOWrapper(io.BytesIO(Path(given).read_bytes() if given else b""), encoding="utf-8")
-    sys.argv = ["toolkit", verb, *words] if verb != "recipe" else ["recipes/translation.py", *words]
+    sys.argv = [f"recipes/{RECIPES[verb].name}", *words] if verb in RECIPES else ["toolkit", verb, *words]
     try:
-        if verb != "recipe":
+        if verb not in RECIPES:
             return main([verb, *words])
         with patch("toolkit.commands.recipe.parse_flags", _parsed_once):
-            run_recipe(recipe().defaults, recipe().main, words)
+            run_recipe(recipe(verb).defaults, recipe(verb).main, words)
     except SystemExit as leaving:
         return leaving.code
     finally:
@@ -213,8 +220,15 @@ def furnish(room: Path, make_model: Callable[..., Path], make_gpt: Callable[...,
     make_gpt(room / "gpt")
     make_gpt(room / "plain", begin=False)
     write("tales/one.txt", "She eats rice.\n\nI am a boy.\n")(room)
-    assert obey(TRAIN.replace("--run new", "--run run")) == 0
-    _stop_halfway(room / "run")
+    story = "\n\n".join(f"{one}\n{other}" for one, other in zip(ENGLISH, NEPALI, strict=True)) + "\n"
+    write("story.txt", story)(room)
+    write("story.txt.gz", gzip.compress(story.encode()))(room)
+    write("stories.jsonl", "".join(json.dumps({"text": line}) + "\n" for line in (*ENGLISH, *NEPALI)))(room)
+    make_gpt(room / "letters", CharacterTokenizer(story), begin=False)
+    make_gpt(room / "bytes", ByteTokenizer())
+    for word, run in (TRAIN, "run"), (TRAIN_LM, "lm"):
+        assert obey(word.replace("--run new", f"--run {run}")) == 0
+        _stop_halfway(room / run)
 
 
 def _stop_halfway(run: Path) -> None:
@@ -235,3 +249,10 @@ TRAIN = f"recipe --run new {_SIZES} --source lines.en --target lines.ne"
 VALIDATED = f"{TRAIN} --filters.overlap keep --valid-source valid.en --valid-target valid.ne"
 RESUME = f"{TRAIN.replace('--run new', '--run run')} --resume"
 TABLE = f"recipe --run new {_SIZES} --data"
+
+_LM_SIZES = "--model.width 8 --model.heads 2 --model.feed-forward 8 --model.layers 1 --model.max-length 16 "
+_LM_SIZES += "--training.updates 2 --training.validate-every 1 --training.keep 2 --training.workers 1 "
+_LM_SIZES += "--training.tokens-per-batch 64 --samples 1 --quiet --tokenizer character"
+TRAIN_LM = f"recipe-lm --run new {_LM_SIZES} --text story.txt"
+RESUME_LM = f"{TRAIN_LM.replace('--run new', '--run lm')} --resume"
+TABLE_LM = f"recipe-lm --run new {_LM_SIZES} --data stories.jsonl"
