@@ -131,7 +131,7 @@ class LanguageModel(TextModel):
     ) -> list[list[Continuation]]:
         """As `generate_n`.  where: names a prompt in an error. first: how many prompts came before these; samples
         depend on the number of their prompt."""
-        ids = self._encode(prompts, config, where)
+        ids = self.encode(prompts, config, where)
         bans, watch = self._bans(bad_words), self._watch(stop_strings)
         with self._arithmetic():
             found = continue_prompts(self.model, ids, config, batch_size, bans, first, watch)
@@ -150,7 +150,7 @@ class LanguageModel(TextModel):
         first: int = 0,
     ) -> Iterator[str]:
         """As `stream`.  first: how many prompts came before, as for `continuations`."""
-        [ids] = self._encode([prompt], config, lambda _: "the prompt")
+        [ids] = self.encode([prompt], config, lambda _: "the prompt")
         self._check_finite([self._largest_logit])
         check_watch(config, self._watch(stop_strings))
         with self._arithmetic():
@@ -218,7 +218,7 @@ class LanguageModel(TextModel):
             logits = self.model.logits(self.model.read(np.array([BOS]), Rows(np.array([1])), tape), tape)
             return float(np.abs(logits).max())
 
-    def _encode(self, prompts: Sequence[str], config: ContinuationConfig, where: Where) -> list[list[int]]:
+    def encode(self, prompts: Sequence[str], config: ContinuationConfig, where: Where) -> list[list[int]]:
         """The ids of every prompt.  Raises DataError for one that the model cannot read."""
         context, stops = self.model.config.max_length, config.past_context == "stop"
         room = context - self.model.config.begin - max(config.shortest, 1)

@@ -44,7 +44,7 @@ def assert_frequencies(tokens, expected):
 
 def drawn(logits, seed=0, **settings):
     """DRAWS tokens from one row of logits."""
-    config = GenerationConfig(do_sample=True, **{"top_k": 0} | settings)
+    config = GenerationConfig(do_sample=True, **{"top_k": 0, "min_p": 0.0} | settings)
     rows = np.broadcast_to(logits, (2000, len(logits)))
     numbers = np.random.default_rng(seed).random((DRAWS // 2000, 2000))
     return np.concatenate([choose_tokens(rows, uniform, config) for uniform in numbers])
@@ -139,7 +139,7 @@ def expected_of(logits, history, settings, bans):
 def test_language_models_draw_what_they_should(random_gpt, settings):
     """Two tokens of 20,000 samples: the first, and the second after the most frequent first."""
     model, prompt, bans, count = random_gpt(np.float32), [20, 21], [[25], [18, 19]], 20_000
-    config = ContinuationConfig(max_new_tokens=2, num_return_sequences=count, **{"top_k": 0} | settings)
+    config = ContinuationConfig(max_new_tokens=2, num_return_sequences=count, **{"top_k": 0, "min_p": 0.0} | settings)
     (samples,) = continue_prompts(model, [prompt], config, bans=bans)
     outputs, after = [[*each.ids, EOS][:2] for each in samples], plain.gpt_logits(model, prompt)
     firsts = np.array([ids[0] for ids in outputs])
@@ -152,7 +152,7 @@ def test_language_models_draw_what_they_should(random_gpt, settings):
 def test_translators_draw_what_they_should(random_model):
     model, source, bans, settings = random_model(np.float32), [20, 21, 22], [[25], [18, 19]], MODEL_SETTINGS[1]
     config = GenerationConfig(
-        max_new_tokens=1, forced_end="none", do_sample=True, num_return_sequences=20_000, **{"top_k": 0} | settings
+        max_new_tokens=1, forced_end="none", do_sample=True, num_return_sequences=20_000, **{"top_k": 0, "min_p": 0.0} | settings
     )
     (samples,) = generate(model, [source], config, bans=bans)
     tokens = np.array([[*each.ids, EOS][0] for each in samples])

@@ -164,7 +164,8 @@ def test_what_is_banned_is_not_written(outputs, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_off_changes_nothing(outputs, way):
-    assert outputs(way, 1) == outputs(way, 1, [], repetition_penalty=1.0, no_repeat_ngram_size=0, min_p=0.0)
+    off = {"repetition_penalty": 1.0, "no_repeat_ngram_size": 0}
+    assert outputs(way, 1) == outputs(way, 1, [], **off)
     never = {"no_repeat_ngram_size": 40}
     assert outputs(way, 1) == outputs(way, 1, [[19] * 30], **never)
 

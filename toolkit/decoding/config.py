@@ -79,7 +79,9 @@ class GenerationConfig:
 
     def _check_search(self) -> None:
         if self.samples and self.num_beams > 1:
-            raise ConfigError(f"num_beams is {self.num_beams}, but sampling has no beams: use one beam, or do not sample")
+            raise ConfigError(
+                f"num_beams is {self.num_beams}, but sampling has no beams: use one beam, or do not sample"
+            )
         if not self.samples and self.num_return_sequences > self.num_beams:
             raise ConfigError(
                 f"num_return_sequences is {self.num_return_sequences}, but {self.num_beams} beams find only "

@@ -11,7 +11,7 @@ from toolkit.functional.arrays import Array, Saved
 from toolkit.functional.attention import attention, attention_backward
 from toolkit.nn.layers import Linear, RotaryPositions
 from toolkit.nn.module import Initializer, Module, xavier_uniform
-from toolkit.nn.rows import CrossSpan, Rows, Span, causal_mask, causal_mask_with_past
+from toolkit.nn.rows import CrossSpan, Rows, Span, causal_mask
 from toolkit.nn.tape import Tape
 
 
@@ -100,12 +100,7 @@ class SelfAttention(_Attention):
     def _over_cache(self, projected: Array, context: Array, rows: Rows, tape: Tape) -> None:
         query, key, value = np.split(projected, self._bounds, axis=1)
         keys, values = rows.cache.extend(self, key, value, rows)
-        for span in rows.spans:
-            past = rows.past[span.sequences]
-            seen = int(past.max()) + span.length
-            visible = None
-            if span.length > 1 or past.min() != past.max():
-                visible = causal_mask_with_past(past, span.length, seen)
+        for span, seen, visible in rows.cached_spans:
             key, value = (self._split(x[span.sequences, :seen], span.count, seen) for x in (keys, values))
             self._attend(self._stack(query, span), key, value, visible, self._stack(context, span), span, tape)
 

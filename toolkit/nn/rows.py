@@ -37,6 +37,14 @@ class CrossSpan(NamedTuple):
     real: Array | None  # (B, S) False where `keys` is padding; None where nothing is
 
 
+class CachedSpan(NamedTuple):
+    """A span together with what its rows see of the cache."""
+
+    span: Span
+    keys: int  # the first so many of every sequence
+    visible: Array | None  # (B, 1, keys, T) which of them each row sees; None where each sees all
+
+
 class Rows:
     """The sequences of a batch, one after the other.
 
@@ -86,6 +94,17 @@ class Rows:
         """Sequences of equal length together, as many as the cache holds scores for."""
         most = [max(1, _SPAN_SCORES // max(int(length) ** 2, 1)) for length in self.lengths]
         return list(self._runs(self.lengths, most))
+
+    @cached_property
+    def cached_spans(self) -> list[CachedSpan]:
+        """The spans of sequences that have a past, for all attention modules of a pass."""
+        found = []
+        for span in self.spans:
+            past = self.past[span.sequences]
+            keys = int(past.max()) + span.length
+            unequal = span.length > 1 or past.min() != past.max()
+            found.append(CachedSpan(span, keys, causal_mask_with_past(past, span.length, keys) if unequal else None))
+        return found
 
     def _runs(self, lengths: Array, most: list[int]):
         """Cut consecutive pieces of these lengths into runs of equal length, at most `most` pieces each."""
