@@ -33,7 +33,7 @@ def reported(action: Callable[[], None]) -> int:
     """Do something on the user's behalf -> an exit code; what the user got wrong is told in one sentence."""
     if sys.stdout is not None:
         # Nepali is written in UTF-8, and a line ends with LF, whatever this machine would do by itself.
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
     try:
         action()
         return 0

@@ -49,16 +49,22 @@ def check_new_directory(path: Path, flag: str) -> None:
     """Before long work whose result is a directory: nothing may be there that the result would replace.
 
     Raises ConfigError, naming the flag, where `path` names a file or a directory that is not empty, or where a file is
-    in the way to it.
+    in the way to it or none can be made there.
     """
     try:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ConfigError(f"{path} already exists: choose another {flag}, or remove it")
+        if not path.name:
+            raise ConfigError(f"{path} is where the command runs: give {flag} the name of a new directory")
     except OSError as error:
         raise ConfigError(f"{path} cannot be written ({error.strerror or error}): choose another {flag}") from error
     for parent in path.parents:
         if parent.exists() and not parent.is_dir():
             raise ConfigError(f"{path} cannot be written ({parent} is a file): choose another {flag}")
+    try:
+        _temporary_directory(next(parent for parent in path.parents if parent.exists()) / "x", TEMPORARY).rmdir()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written ({error.strerror or error}): choose another {flag}") from error
 
 
 class replaced_directory:  # noqa: N801  (a context manager, used like a function)
@@ -126,11 +132,14 @@ def _temporary_directory(beside: Path, prefix: str) -> Path:
 
 
 def remove_directory(path: Path) -> None:
-    """Remove a directory: its name goes first, so that it never stands for half of what it was."""
+    """Remove a directory, or a file: its name goes first, so that it never stands for half of what it was."""
     doomed = path.with_name(f"{TEMPORARY}{path.name}.{secrets.token_hex(8)}{TEMPORARY_END}")
     with suppress(OSError):
         path.rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+        if doomed.is_dir():
+            shutil.rmtree(doomed, ignore_errors=True)
+        else:
+            doomed.unlink()
 
 
 def remove_leftovers(directory: Path) -> None:

@@ -271,4 +271,5 @@ def _read_report(path: Path) -> dict[str, Any]:
 
 
 def _write_report(path: Path, report: dict[str, Any]) -> None:
-    path.write_text(json.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    text = json.dumps(report, ensure_ascii=False, indent=2) + "\n"
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files need not be Unicode

@@ -25,7 +25,7 @@ def sealed(directory: Path) -> dict[str, str]:
         sums = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise damaged(path) from error
-    if not isinstance(sums, dict):
+    if not isinstance(sums, dict) or not sums:
         raise damaged(path)
     return sums
 

@@ -141,10 +141,10 @@ def open_sources(
 def find_table(text: str, columns: Columns) -> tuple[Table, Path | None]:
     """The table that an entry of `data` names (see `open_sources`), and its path where it is one file."""
     name, _, rest = text.partition(":")
-    if name and _mode(Path(text)):  # a path may contain a colon
+    if name and path_mode(Path(text)):  # a path may contain a colon
         name, rest = text, ""
     config, _, split = rest.partition(":")
-    path, mode = Path(name), _mode(Path(name)) if name else 0  # a path of no characters is the directory we are in
+    path, mode = Path(name), path_mode(Path(name)) if name else 0  # a path of no characters is the directory we are in
     is_table = table_suffix(path) is not None
     if stat.S_ISDIR(mode) or (not mode and not is_table and _HUB_NAME.fullmatch(name)):
         return open_dataset(name, config, split or "train", columns), None
@@ -162,7 +162,7 @@ def find_table(text: str, columns: Columns) -> tuple[Table, Path | None]:
     return open_table(path, columns), path
 
 
-def _mode(path: Path) -> int:
+def path_mode(path: Path) -> int:
     """What a path names, for `stat`; 0 for nothing."""
     try:
         return path.stat().st_mode
@@ -172,7 +172,7 @@ def _mode(path: Path) -> int:
 
 def refuse_pipe(path: Path) -> None:
     """Raises DataError for what can be read only once."""
-    mode = _mode(path)
+    mode = path_mode(path)
     if mode and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise DataError(f"{path} is a pipe or a device, and texts are read more than once: write them to a file first")
 

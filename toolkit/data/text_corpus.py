@@ -115,7 +115,8 @@ class TextCorpus:
             kind = {"kind": tokenizer, "vocab_size": learned.vocab_size}
             report |= {"tokenizer": kind, "seconds": {name: round(value, 3) for name, value in seconds.items()}}
             text = json.dumps(report, ensure_ascii=False, indent=2) + "\n"
-            (new / REPORT_FILE).write_text(text, encoding="utf-8")
+            # Names of files need not be Unicode.
+            (new / REPORT_FILE).write_text(text, encoding="utf-8", errors="backslashreplace")
             seal(new)
         return cls(directory)
 

@@ -1,12 +1,13 @@
 """Where the texts of a language model come from: text files, folders of them, tables and datasets, read as streams."""
 
 import hashlib
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
 from toolkit.data.readers import opened
-from toolkit.data.sources import digest_of_files, find_table, refuse_pipe
+from toolkit.data.sources import digest_of_files, find_table, path_mode, refuse_pipe
 from toolkit.data.table import Table
 from toolkit.data.tables import table_rows
 from toolkit.data.text_pieces import Piece, cut_up, line_documents, one_document, paragraph_documents, text_pieces
@@ -117,7 +118,7 @@ def open_texts(paths: Sequence[Path], data: Sequence[str], column: str, document
 
 
 def _open_path(path: Path, documents: Documents) -> TextFiles:
-    if path.is_dir():
+    if stat.S_ISDIR(path_mode(path)):
         below = sorted(one for one in path.rglob("*.txt") if one.is_file() and one.stat().st_size)
         if not below:
             raise DataError(f"{path} has no text in it: a folder holds files whose names end in .txt")

@@ -14,6 +14,7 @@ from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums, output_loss, output_loss_backward
 from toolkit.models.inputs import Input, absolute_positions
+from toolkit.models.settings import check_settings
 from toolkit.nn.attention import SelfAttention
 from toolkit.nn.blocks import Block, Residual
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Norm, RMSNorm, RotaryPositions
@@ -50,11 +51,7 @@ class GPTConfig:
 
     def __post_init__(self) -> None:
         """Raises ConfigError where settings do not fit."""
-        for name in ("vocab_size", "width", "layers", "heads", "feed_forward", "max_length"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
-        if self.width % self.heads:
-            raise ConfigError(f"width {self.width} cannot be divided into {self.heads} heads")
+        check_settings(self, _COUNTS, _CHOICES)
         if self.key_value_heads < 0 or self.heads % (self.key_value_heads or self.heads):
             raise ConfigError(f"{self.heads} heads cannot share {self.key_value_heads} key_value_heads evenly")
         if self.positions == "rotary" and self.width // self.heads % 2:
@@ -62,14 +59,9 @@ class GPTConfig:
         for name in ("rotary_base", "norm_eps"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be a number above 0")
-        for name in ("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 0 and below 1")
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(choices)}")
 
 
+_COUNTS = ("vocab_size", "width", "layers", "heads", "feed_forward", "max_length")
 _CHOICES = {
     "activation": (*ACTIVATIONS, "swiglu"),
     "norm": ("layer", "rms"),

@@ -6,11 +6,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from toolkit.errors import ConfigError
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums, output_loss, output_loss_backward
 from toolkit.models.inputs import Input, Positions, absolute_positions
+from toolkit.models.settings import check_settings
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Block, DecoderBlock, Residual
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm
@@ -43,19 +43,10 @@ class Seq2SeqConfig:
 
     def __post_init__(self) -> None:
         """Raises ConfigError where settings do not fit."""
-        for name in ("vocab_size", "width", "heads", "feed_forward", "encoder_layers", "decoder_layers", "max_length"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
-        if self.width % self.heads:
-            raise ConfigError(f"width {self.width} cannot be divided into {self.heads} heads")
-        for name in ("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 0 and below 1")
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(choices)}")
+        check_settings(self, _COUNTS, _CHOICES)
 
 
+_COUNTS = ("vocab_size", "width", "heads", "feed_forward", "encoder_layers", "decoder_layers", "max_length")
 _CHOICES = {
     "activation": tuple(ACTIVATIONS),
     "norm": ("pre", "post"),

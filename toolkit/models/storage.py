@@ -113,8 +113,9 @@ def read_json(path: Path, whole: str = "model") -> dict[str, Any]:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write a JSON object in UTF-8; in names of files that are not, each wrong byte as an escape of JSON."""
     with atomic_writer(path) as file:
-        file.write((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
+        file.write((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "backslashreplace"))
 
 
 def _config_from(config_class: type, values: Any, where: Path) -> Any:

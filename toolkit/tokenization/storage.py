@@ -44,9 +44,9 @@ def read_settings(directory: str | os.PathLike[str]) -> dict[str, Any]:
         raise damaged(path)
     version = settings.pop("version", None)
     if version != JSON_VERSION or isinstance(version, bool):
+        found = "no format version" if version is None else f"format version {version!r:.60}"
         raise ModelError(
-            f"{path} has format version {version!r:.60}, and this toolkit reads version {JSON_VERSION}: "
-            "use the toolkit that wrote it"
+            f"{path} has {found}, and this toolkit reads version {JSON_VERSION}: use the toolkit that wrote it"
         )
     return settings
 

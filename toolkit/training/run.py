@@ -12,7 +12,7 @@ again comes out the same.
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class Run:
     def __init__(self, path: Path, settings: dict[str, Any], command: str = ""):
         self.path, self.settings, self.command = path, settings, command
         self._written = ""  # the step directory that this process wrote last
+        self._made: list[Path] = []  # directories that were not there before, the innermost first
 
     def create(self) -> None:
         """Start a new run.  Raises ConfigError where the directory already holds something or cannot be written."""
@@ -44,6 +45,7 @@ class Run:
                 raise ConfigError(
                     f"{self.path} already exists: choose another --run, remove it, or continue with --resume"
                 )
+            self._made = [path for path in (self.path, *self.path.parents) if not path.exists()]
             self.path.mkdir(parents=True, exist_ok=True)
             flush_to_disk(self.path.parent)
             write_json(self.path / SETTINGS_FILE, self.settings)
@@ -72,9 +74,14 @@ class Run:
         return self._continue_from(self._newest_whole())
 
     def discard(self) -> None:
-        """Remove the directory again if no checkpoint is in it: what was to be trained on turned out to be wrong."""
-        if not self.steps():
-            remove_directory(self.path)
+        """Undo `create` if no checkpoint was written: what was to be trained on turned out to be wrong."""
+        if self.steps():
+            return
+        for path in [self.path] if self._made else list(self.path.iterdir()):
+            remove_directory(path)
+        for path in self._made[1:]:
+            with suppress(OSError):  # something else is in it by now
+                path.rmdir()
 
     def roll_back(self) -> Saved | None:
         """The newest checkpoint made at a validation, and the log cut back to it; None where there is none yet.

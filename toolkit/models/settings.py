@@ -1,0 +1,25 @@
+"""What every model's settings must be."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolkit.errors import ConfigError
+
+
+def check_settings(config: Any, counts: Sequence[str], choices: Mapping[str, Sequence[str]]) -> None:
+    """Raises ConfigError for settings that no model of this kind can have.
+
+    counts: names of whole numbers of at least 1, `width` and `heads` among them. choices: by name, the words to choose
+    from. Names that end in _dropout are probabilities below 1.
+    """
+    for name in counts:
+        if getattr(config, name) < 1:
+            raise ConfigError(f"{name} is {getattr(config, name)}: it must be at least 1")
+    if config.width % config.heads:
+        raise ConfigError(f"width {config.width} cannot be divided into {config.heads} heads")
+    for name, value in vars(config).items():
+        if name.endswith("_dropout") and not 0 <= value < 1:
+            raise ConfigError(f"{name} is {value}: it must be at least 0 and below 1")
+    for name, words in choices.items():
+        if getattr(config, name) not in words:
+            raise ConfigError(f"{name} is {getattr(config, name)!r}: it must be one of {', '.join(words)}")
