@@ -15,7 +15,7 @@ from data.stories.template import Entity, write
 
 HERE = Path(__file__).parent
 SEED = 1
-SIZES = {"en": {"train": 10_000, "valid": 200}, "ne": {"train": 3000, "valid": 100}}
+SIZES = {"en": {"train": 10_000, "valid": 200}, "ne": {"train": 5000, "valid": 100}}
 LEAVE_OUT = 0.5  # of the beats that a story can do without: short stories are learnt faster
 WORDS = {"en": (40, 90), "ne": (30, 78)}  # Nepali says the same with fewer words
 
