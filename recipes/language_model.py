@@ -11,6 +11,7 @@ The result is a run: a directory of checkpoints that `toolkit generate --model R
 import functools
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from toolkit.commands.console import emit
 from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell
 from toolkit.data.text_corpus import TextCorpus
 from toolkit.data.texts import TextSource, open_texts
+from toolkit.decoding import ContinuationConfig
 from toolkit.errors import ConfigError
 from toolkit.files import replaced_directory
 from toolkit.language_model import LanguageModel
@@ -113,10 +115,13 @@ def defaults(arguments: Sequence[str]) -> Recipe:
     """The defaults for the words that were given: a preset has a shape, own text is no story."""
     recipe = Recipe()
     flags = [flag for argument in arguments for flag in argument.split("=", 1)]
-    if "--text" in flags or "--data" in flags:
-        recipe = replace(recipe, documents="none" if "--text" in flags else "blank", whole_documents=False)
-    if "--preset" in flags[:-1]:
-        name = flags[flags.index("--preset") + 1]
+    given = {flag: word for flag, word in pairwise([*flags, ""]) if flag in ("--text", "--data", "--preset")}
+    for flag, word in given.items():
+        if not word or word.startswith("--"):  # the embedded stories are then not meant
+            raise ConfigError(f"{flag} needs a value")
+    if "--text" in given or "--data" in given:
+        recipe = replace(recipe, documents="none" if "--text" in given else "blank", whole_documents=False)
+    if name := given.get("--preset"):
         if name not in PRESETS:
             raise ConfigError(f"there is no preset {name!r}: choose one of {', '.join(PRESETS)}")
         recipe = replace(recipe, model=PRESETS[name])
@@ -139,8 +144,9 @@ def check(recipe: Recipe) -> None:
         raise ConfigError("a language model is compared by its loss: leave out --training.best-by")
     if recipe.training.subword_alpha:
         raise ConfigError("subwords are sampled for translation only: leave out --training.subword-alpha")
-    if recipe.samples < 0 or recipe.temperature < 0:
-        raise ConfigError("--samples and --temperature must not be negative")
+    if recipe.samples < 0:
+        raise ConfigError(f"samples is {recipe.samples}: it must not be negative")
+    sampling(recipe, 1)
 
 
 def train(recipe: Recipe) -> None:
@@ -149,6 +155,9 @@ def train(recipe: Recipe) -> None:
     with preparing(recipe.run, settings_of(recipe, sources, valid_sources), recipe.resume) as (run, saved):
         corpus = prepare(recipe, run, sources, valid_sources)
         trainer = make_trainer(recipe, run, corpus)
+        if recipe.samples:  # better told now than when the first is due
+            writer = LanguageModel(trainer.model, corpus.tokenizer)
+            writer.encode([recipe.prompt], sampling(recipe, 1), lambda _: "--prompt")
     tell(recipe.quiet, *corpus.describe(), f"{trainer.model.parameter_count:,} parameters")
     progress = trainer.train(saved)
     if trainer.interrupted:
@@ -229,9 +238,14 @@ def written(recipe: Recipe, model: GPT, tokenizer: Tokenizer, count: int) -> lis
     """Some texts by the model, each on a line."""
     if count == 0:
         return []
-    settings = {"num_return_sequences": count, "temperature": recipe.temperature, "seed": recipe.training.seed}
-    (found,) = LanguageModel(model, tokenizer).generate_n([recipe.prompt], **settings)
+    (found,) = LanguageModel(model, tokenizer).continuations([recipe.prompt], sampling(recipe, count))
     return [(recipe.prompt + each.text).replace("\n", " ⏎ ") for each in found]
+
+
+def sampling(recipe: Recipe, count: int) -> ContinuationConfig:
+    """How samples are drawn.  Raises ConfigError for a temperature that is out of range."""
+    count = count if recipe.temperature else 1  # without chance, all are the same
+    return ContinuationConfig(num_return_sequences=count, temperature=recipe.temperature, seed=recipe.training.seed)
 
 
 def finish(recipe: Recipe, run: Run, task: LanguageTask, tokenizer: Tokenizer) -> None:

@@ -56,13 +56,11 @@ def check_new_directory(path: Path, flag: str) -> None:
             raise ConfigError(f"{path} already exists: choose another {flag}, or remove it")
         if not path.name:
             raise ConfigError(f"{path} is where the command runs: give {flag} the name of a new directory")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written ({error.strerror or error}): choose another {flag}") from error
-    for parent in path.parents:
-        if parent.exists() and not parent.is_dir():
-            raise ConfigError(f"{path} cannot be written ({parent} is a file): choose another {flag}")
-    try:
-        _temporary_directory(next(parent for parent in path.parents if parent.exists()) / "x", TEMPORARY).rmdir()
+        for parent in path.parents:
+            if parent.exists() and not parent.is_dir():
+                raise ConfigError(f"{path} cannot be written ({parent} is a file): choose another {flag}")
+        nearest = next((parent for parent in path.parents if parent.exists()), path.parent)
+        _temporary_directory(nearest / path.name, TEMPORARY).rmdir()
     except OSError as error:
         raise ConfigError(f"{path} cannot be written ({error.strerror or error}): choose another {flag}") from error
 

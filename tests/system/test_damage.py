@@ -103,6 +103,21 @@ def test_there_are_two_hundred_kinds() -> None:
     assert sorted(ids) == sorted(set(ids))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs names of files that are any bytes")
+@pytest.mark.parametrize(
+    ("command", "file"), [(TRAIN, "lines.en"), (TRAIN_LM, "story.txt")], ids=["recipe", "recipe-lm"]
+)
+def test_a_name_that_is_not_unicode_is_a_name_as_good_as_any(command: str, file: str, room, capfd) -> None:
+    name = os.fsdecode(b"caf\xe9.txt")
+    room(command).joinpath(file).rename(name)
+    command = command.replace(file, name)
+    for words in command, f"{command} --resume", "info new", "runs .", f"average new new --output {name}.mean":
+        assert obey(words) == 0, capfd.readouterr().err
+    if file == "story.txt":
+        assert obey(f"perplexity --model new {name}") == 0
+        assert "caf\\udce9.txt" in capfd.readouterr().out
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize(
     "command", ["score --model model < scored.jsonl", "info model", TRAIN, TRAIN_LM], ids=lambda c: c.split()[0]

@@ -74,7 +74,7 @@ def test_another_encoding_is_refused(path, content):
 @pytest.mark.parametrize("version", [0, 2, "1", True, None, [1]])
 def test_another_version_is_named(path, version):
     path.write_text(changed(version=version))
-    with pytest.raises(ModelError, match=r"has format version .*reads version 1"):
+    with pytest.raises(ModelError, match=r"has (no )?format version.*reads version 1"):
         load_tokenizer(path.parent)
 
 

@@ -1,9 +1,9 @@
 """Language models of characters or bytes: a tokenizer.json that is damaged, and characters that it does not know."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from tests.system.damage.room import Harm, Kind, both, change, cut, directory, edit, link, remove, write
+from tests.system.damage.room import Harm, Kind, change, cut, directory, edit, link, remove, write
 
 LETTERS, BYTES = "letters/tokenizer.json", "bytes/tokenizer.json"
 GENERATE = "generate --max-new-tokens 3 --model letters She"
@@ -18,7 +18,7 @@ def values(**changes: object) -> Harm:
     return edit(LETTERS, lambda settings: settings.update(changes))
 
 
-def characters(how) -> Harm:
+def characters(how: Callable[[str], str]) -> Harm:
     return edit(LETTERS, lambda settings: settings.update(characters=how(settings["characters"])))
 
 
@@ -40,7 +40,7 @@ TOKENIZER: dict[str, tuple[Harm, str]] = {
     "of the next version": (values(version=2), "has format version 2, and this toolkit reads version 1"),
     "of a version in words": (values(version="one"), "has format version 'one'"),
     "of a true version": (values(version=True), "has format version True"),
-    "of no version": (edit(LETTERS, lambda settings: [settings.pop("version"), None][1]), "has format version"),
+    "of no version": (edit(LETTERS, lambda settings: [settings.pop("version"), None][1]), "has no format version"),
     "of no kind": (edit(LETTERS, lambda settings: [settings.pop("kind"), None][1]), "is damaged"),
     "of a kind that there is not": (values(kind="word"), "is a tokenizer of kind 'word', this toolkit has character"),
     "of a kind that is a list": (values(kind=["character"]), "is damaged"),
@@ -69,48 +69,34 @@ BYTE_TOKENIZER: dict[str, tuple[Harm, str]] = {
 
 
 def only(known: str) -> Harm:
-    """The model knows so many characters as before, but other ones."""
-    return characters(
-        lambda text: "".join(sorted(known + "".join(map(chr, range(0x4E00, 0x4E00 + len(text) - len(known))))))
-    )
+    """The model knows as many characters as before, but other ones."""
+    others = "".join(map(chr, range(0x4E00, 0x5000)))
+    return characters(lambda text: ("".join(sorted(known)) + others)[: len(text)])
 
 
-UNKNOWN: dict[str, tuple[str, Harm | None, str, str]] = {
-    "a prompt of characters that the model does not know": (
-        GENERATE,
-        None,
-        "Ω",
-        "prompt 2 cannot be read: the character 'Ω' (U+03A9)",
-    ),
-    "a control character in a prompt": (GENERATE, None, "\x07", "the character '\\x07' (U+0007)"),
-    "half a character for characters": (GENERATE, None, "caf\udce9", "prompt 2 cannot be read"),
-    "half a character for bytes": (GENERATE.replace("letters", "bytes"), None, "caf\udce9", "prompt 2 cannot be read"),
-    "a prompt that is too long in bytes": (
-        GENERATE.replace("letters", "bytes"),
-        None,
-        "क" * 20,
-        "prompt 2 has 60 tokens",
-    ),
-    "nothing to begin with": (
-        "generate --max-new-tokens 3 --model letters She They",
-        both(only("She ty"), write("x", "")),
-        "",
-        "",
-    ),
-    "a bad word of unknown characters": (GENERATE, None, "--bad-words Ω", "the character 'Ω' (U+03A9)"),
+IN_BYTES = GENERATE.replace("letters", "bytes")
+# The command, what is done to the room, more words, what is told.
+UNKNOWN: dict[str, tuple[str, Harm | None, tuple[str, ...], str]] = {
+    "a prompt of unknown characters": (GENERATE, None, ("Ω",), "prompt 2 cannot be read: the character 'Ω' (U+03A9)"),
+    "a control character in a prompt": (GENERATE, None, ("\x07",), "the character '\\x07' (U+0007)"),
+    "half a character for characters": (GENERATE, None, ("caf\udce9",), "prompt 2 cannot be read"),
+    "half a character for bytes": (IN_BYTES, None, ("caf\udce9",), "prompt 2 cannot be read"),
+    "a prompt that is too long in bytes": (IN_BYTES, None, ("क" * 20,), "prompt 2 has 60 tokens"),
+    "nothing to begin with": (GENERATE, only("She"), ("",), "prompt 2 is empty, and this model cannot begin"),
+    "a bad word of unknown characters": (GENERATE, None, ("--bad-words", "Ω"), "the character 'Ω' (U+03A9)"),
     "a file of prompts of unknown characters": (
         PROMPTS,
         write("lines.en", "She\nΩ\n"),
-        "",
+        (),
         "lines.en, line 2 cannot be read: the character 'Ω'",
     ),
     "a text of unknown characters": (
         MEASURE,
         change("story.txt", lambda content: content + "Ω".encode()),
-        "",
-        "the character 'Ω' (U+03A9)",
+        (),
+        "story.txt cannot be measured: the character 'Ω' (U+03A9)",
     ),
-    "a text of one character": (MEASURE, write("story.txt", "S"), "", "there is nothing to predict"),
+    "a text of one character": (MEASURE, write("story.txt", "S"), (), "story.txt cannot be measured: there is nothing"),
 }
 
 
@@ -118,6 +104,6 @@ def kinds() -> Iterator[Kind]:
     for number, (name, (harm, says)) in enumerate(TOKENIZER.items()):
         yield Kind(f"letters: a tokenizer {name}", READERS[number % len(READERS)], says, harm)
     for name, (harm, says) in BYTE_TOKENIZER.items():
-        yield Kind(f"bytes: a tokenizer {name}", GENERATE.replace("letters", "bytes"), says, harm)
+        yield Kind(f"bytes: a tokenizer {name}", IN_BYTES, says, harm)
     for name, (command, harm, words, says) in UNKNOWN.items():
-        yield Kind(name, command, says, harm, tuple(words.split()))
+        yield Kind(name, command, says, harm, words)
