@@ -13,8 +13,8 @@ from data.en_ne.verbs import Verb, be
 from data.stories.template import Entity
 
 # माया is left out: it is also a word of the stories, love. So is पूजा elsewhere, but not in these plots.
-GIRLS = tuple(nepali for _, nepali, female in NAMES if female and nepali != "माया") + ("आशा", "रीता", "राधा")
-BOYS = tuple(nepali for _, nepali, female in NAMES if not female) + ("मोहन", "अर्जुन", "सागर")
+GIRLS = (*(nepali for _, nepali, female in NAMES if female and nepali != "माया"), "आशा", "रीता", "राधा")
+BOYS = (*(nepali for _, nepali, female in NAMES if not female), "मोहन", "अर्जुन", "सागर")
 FRIEND_GIRLS, FRIEND_BOYS = ("निशा", "पूजा", "मीना"), ("गोपाल", "राजु", "नवीन")  # see words.py
 ANIMAL_NAMES = ("काले", "मोती", "टिकु", "चन्दु", "लाली", "चिकु", "पुन्टु", "सेती")
 FOREST_ANIMALS = ("खरायो", "भालु", "बाँदर", "लोखर्के", "मृग")
