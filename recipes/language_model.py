@@ -84,7 +84,8 @@ class Recipe:
     """What is a document in --text: nothing (one long text without marks), each file, each line, or what stands between
     blank lines."""
     whole_documents: bool = True
-    """Read document by document: no text of a batch holds parts of two. Without, windows are cut anywhere."""
+    """Whether it is read document by document, so that no text of a batch holds parts of two, or in windows that are
+    cut anywhere."""
     valid_text: tuple[Path, ...] = ()
     """Text to validate on. Default: a part of the training text."""
     valid_data: tuple[str, ...] = ()
@@ -158,7 +159,7 @@ def train(recipe: Recipe) -> None:
         if recipe.samples:  # better told now than when the first is due
             writer = LanguageModel(trainer.model, corpus.tokenizer)
             writer.encode([recipe.prompt], sampling(recipe, 1), lambda _: "--prompt")
-    tell(recipe.quiet, *corpus.describe(), f"{trainer.model.parameter_count:,} parameters")
+    tell(recipe.quiet, *corpus.describe(), size_of(recipe, trainer.model))
     progress = trainer.train(saved)
     if trainer.interrupted:
         tell(recipe.quiet, f"stopped at update {progress.update}; add --resume to continue")
@@ -166,6 +167,14 @@ def train(recipe: Recipe) -> None:
     told = f"trained {progress.update} updates in {progress.seconds:.0f} s; best: update {progress.best_update}"
     tell(recipe.quiet, told)
     finish(recipe, run, trainer.task, corpus.tokenizer)
+
+
+def size_of(recipe: Recipe, model: GPT) -> str:
+    """How large the model has become, and why its vocabulary is not what was asked for."""
+    asked, size = recipe.model.vocab_size, model.config.vocab_size
+    learned = recipe.tokenizer in ("unigram", "bpe") and size < asked
+    told = f", because the text has no more than {size:,} tokens where {asked:,} were asked for" if learned else ""
+    return f"{model.parameter_count:,} parameters{told}"
 
 
 def open_corpus(recipe: Recipe) -> tuple[list[TextSource], list[TextSource]]:

@@ -89,6 +89,7 @@ class LanguageModel(TextModel):
         given = (config, stop_strings, bad_words, batch_size)
         if isinstance(prompt, str):
             return self.continuations([prompt], *given, lambda _: "the prompt")[0][0].text
+        _check_texts(prompt, "prompts")
         return [group[0].text for group in self.continuations(prompt, *given)]
 
     def generate_n(
@@ -106,6 +107,7 @@ class LanguageModel(TextModel):
         All continuations of a prompt come from one reading of it. Samples may repeat; of beams there may be fewer than
         asked for. The other settings are those of `generate`, which says what is refused.
         """
+        _check_texts(prompts, "prompts")
         config = ContinuationConfig(num_return_sequences=num_return_sequences, **settings)
         return self.continuations(prompts, config, stop_strings, bad_words, batch_size)
 
@@ -117,6 +119,7 @@ class LanguageModel(TextModel):
         Only whole letters come, and nothing that could belong to a stop string. Beams come at their end. What is wrong
         with prompt or settings is raised here, not by the iterator.
         """
+        _check_texts([prompt], "prompts")
         return self.stream_with(prompt, ContinuationConfig(**settings), stop_strings, bad_words)
 
     def continuations(
@@ -168,6 +171,7 @@ class LanguageModel(TextModel):
         does not fit the context.
         """
         texts = [text] if isinstance(text, str) else text
+        _check_texts(texts, "texts")
         return self.perplexity_of(((unicodedata.normalize("NFC", each), True) for each in texts), overlap)
 
     def perplexity_of(
@@ -190,7 +194,8 @@ class LanguageModel(TextModel):
         texts = MarkedTexts(pieces, self.tokenizer, begin, begin and marks, separator)
         cut = batches(windows(texts, self.model.config.max_length, overlap))
         loss, tokens = 0.0, 0
-        with self._arithmetic(threads=1):  # where two are at hand, two processes make more of them
+        # Where processes share the work, each has one thread.
+        with self._arithmetic(threads=None if each is map else 1):
             for nats, count in each(WindowLosses(self.model), cut):
                 loss, tokens = loss + nats, tokens + count
         if not tokens or not texts.bytes:
@@ -235,7 +240,7 @@ class LanguageModel(TextModel):
             if stops and len(ids) > room:
                 raise DataError(
                     f"{where(number)} has {len(ids)} tokens, and the model has room for {max(room, 0)} before what it "
-                    "writes: shorten it, or let the context slide (past_context)"
+                    "writes: shorten it, or let past_context be slide"
                 )
             found.append(ids)
         return found
@@ -264,3 +269,9 @@ class LanguageModel(TextModel):
         if not stops:
             return None
         return lambda: StoppedText(self.tokenizer, stops).ends_with
+
+
+def _check_texts(texts: Sequence[str], name: str) -> None:
+    """Raises ConfigError where a list of texts is something else."""
+    if isinstance(texts, str) or not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise ConfigError(f"the {name} are {texts!r:.60}: give a list of texts")

@@ -40,7 +40,7 @@ class TextModel:
         """
         with (
             self._threads.limit(limits=threads or self._most_threads, user_api="blas"),
-            np.errstate(over="ignore", invalid="ignore"),
+            np.errstate(over="ignore", divide="ignore", invalid="ignore"),
         ):
             yield
 

@@ -176,7 +176,11 @@ def main() -> int:
     parser.add_argument("file", type=Path, help="stories, separated by empty lines")
     parser.add_argument("--language", choices=tuple(LANGUAGES), default="en")
     arguments = parser.parse_args()
-    stories = [" ".join(text.split()) for text in arguments.file.read_text(encoding="utf-8").strip().split("\n\n")]
+    try:
+        texts = arguments.file.read_text(encoding="utf-8").strip().split("\n\n")
+    except (OSError, UnicodeDecodeError) as error:
+        parser.error(f"{arguments.file} cannot be read as text in UTF-8: {error}")
+    stories = [" ".join(text.split()) for text in texts]
     wrong = 0
     for number, story in enumerate(stories, 1):
         found = problems(story, arguments.language)

@@ -153,6 +153,7 @@ def test_a_pipe_gets_the_text_as_it_is_written(tiny_gpt):
         (["--bad-words", ""], "a bad word is empty"),
         (["--min-p", 2], "min_p is 2"),
         (["--batch-size", 0], "batch_size is 0"),
+        (["--workers", 0], "workers is 0"),
         (["--past-context", "wrap"], "--past-context is 'wrap': it must be one of stop, slide"),
         (["--max-new-tokens", 0], "max_new_tokens is 0"),
         (["xq" * 30], "prompt 2 has"),

@@ -6,6 +6,7 @@ import math
 import pytest
 
 import toolkit
+from toolkit.evaluation.perplexity import _BATCH_TOKENS
 
 STORIES = ["She eats rice.\nWhere do you go?", "I am a boy. " * 20 + "I am a girl.", "म केटा हुँ।"]
 
@@ -88,6 +89,26 @@ def test_the_number_of_workers_changes_nothing(measure, stories, monkeypatch):
     monkeypatch.setattr("toolkit.evaluation.perplexity._BATCH_TOKENS", 40)
     one, two, unasked = (measure(stories, *flags) for flags in (["--workers", 1], ["--workers", 2], []))
     assert one == two == unasked
+
+
+def test_as_much_text_as_makes_workers_start_is_measured_as_by_one(measure, tmp_path):
+    """With batches of full size: their arrays come from blocks of memory, which workers must not share."""
+    path = tmp_path / "long.txt"
+    path.write_text("\n\n".join(STORIES * 300), encoding="utf-8")
+    alone = measure(path, "--workers", 1)
+    assert alone["tokens"] > 8 * _BATCH_TOKENS
+    assert measure(path) == measure(path, "--workers", 2) == alone
+
+
+def test_a_text_comes_through_a_pipe(run, measure, tiny_gpt, stories):
+    told = run("perplexity", "--model", tiny_gpt, "--json", "-", stdin=stories.read_bytes()).lines[0]
+    piped, found = json.loads(told), measure(stories)
+    assert piped.pop("files").keys() == {"standard input"}
+    assert piped == {name: value for name, value in found.items() if name != "files"}
+
+
+def test_a_file_that_is_named_twice_is_refused(run, tiny_gpt, stories):
+    assert "named twice" in run("perplexity", "--model", tiny_gpt, stories, stories).sentence
 
 
 def test_a_model_without_marks_reads_a_file_as_one_text(run, make_gpt, stories, tmp_path):

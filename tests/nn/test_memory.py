@@ -1,4 +1,6 @@
 import gc
+import multiprocessing
+import os
 
 import numpy as np
 import pytest
@@ -115,3 +117,16 @@ def test_a_warmed_up_training_step_takes_no_memory(config, batch) -> None:
         assert [step() for _ in range(4)] == [first] * 4
     finally:
         gc.enable()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_has_memory_of_its_own() -> None:
+    """Both have the same free blocks, and would otherwise write into each other's."""
+    pool = Pool()
+    array = pool.empty(LARGE)
+    array[...] = 1
+    child = multiprocessing.get_context("fork").Process(target=array.fill, args=(2,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert (array == 1).all()

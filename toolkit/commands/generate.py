@@ -46,7 +46,7 @@ class Generate:
     workers: int | None = None
     """Processes. By default one, and for long input one a core. Changes the speed, not the result."""
     batch_size: int = BATCH_SIZE
-    """Prompts that are continued at once. Changes the speed, not the result."""
+    """Prompts that are continued at once; all continuations of one are. Changes the speed and the last digits only."""
     quiet: bool = False
     """Show no progress."""
     generation: OmitArgPrefixes[ContinuationConfig] = field(default_factory=ContinuationConfig)
@@ -56,6 +56,8 @@ class Generate:
             raise ConfigError("text and --file are both given: choose one")
         if self.batch_size < 1:
             raise ConfigError(f"batch_size is {self.batch_size}: it must be at least 1")
+        if self.workers is not None and self.workers < 1:
+            raise ConfigError(f"workers is {self.workers}: it must be at least 1")
         work = _Work(self)
         if len(self.text) == 1:
             work.answer(self.text[0])
@@ -95,9 +97,11 @@ def _converse(work: "_Work") -> None:
     """Continue what is typed, until the end of input or an empty line."""
     print("Type how a text begins; an empty line or Ctrl-D ends.", file=sys.stderr)
     number = 0
-    while prompt := typed_line().strip():
+    while (prompt := typed_line()).strip():
         try:
             work.answer(prompt, number)
+        except KeyboardInterrupt:  # ends this text and nothing else
+            print(file=sys.stderr)
         except ToolkitError as error:
             print(f"toolkit: {error}", file=sys.stderr)
         number += 1

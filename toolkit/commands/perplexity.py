@@ -33,7 +33,7 @@ class MeasurePerplexity:
     """
 
     files: Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]]
-    """Text files in UTF-8 (also .gz), or directories with .txt files."""
+    """Text files in UTF-8 (also .gz), or directories with .txt files; - is standard input."""
     model: str = "stories"
     """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
     overlap: int = 0
@@ -55,7 +55,9 @@ class MeasurePerplexity:
         documents = self.documents if self.documents != "auto" else "blank" if marks else "none"
         if documents != "none" and not marks:
             raise ConfigError(f"--documents is {documents}, but {self.model} knows no marks between texts: use none")
-        sources = open_texts(self.files, [], "text", documents)
+        if len({*self.files}) < len(self.files):
+            raise ConfigError("a file is named twice: name each once")
+        sources = open_texts(self.files, [], "text", documents, once=True)
         found = {source.name: self._measured(model, source, documents != "none") for source in sources}
         total = pooled(found.values())
         if self.json:

@@ -47,8 +47,8 @@ class TextFiles:
     def __init__(self, name: str, paths: Sequence[Path], documents: Documents):
         self.name, self.separator = name, _SEPARATORS[documents]
         self._paths, self._documents = paths, documents
-        packed = any(path.name.lower().endswith(".gz") for path in paths)
-        self.bytes = None if packed else sum(path.stat().st_size for path in paths)
+        counted = all(path.is_file() and not path.name.lower().endswith(".gz") for path in paths)
+        self.bytes = sum(path.stat().st_size for path in paths) if counted else None
 
     def __iter__(self) -> Iterator[Piece]:
         for path in self._paths:
@@ -103,26 +103,33 @@ class TextRows:
         return digest.hexdigest()
 
 
-def open_texts(paths: Sequence[Path], data: Sequence[str], column: str, documents: Documents) -> list[TextSource]:
+def open_texts(
+    paths: Sequence[Path], data: Sequence[str], column: str, documents: Documents, once: bool = False
+) -> list[TextSource]:
     """The sources that the arguments name: files and folders of text first, then tables and datasets, in order.
 
     paths: text files in UTF-8, ".gz" after their names or not; of a folder, all files below it whose names end in
         ".txt", sorted by path. data: see `open_sources`; column: the one that holds the texts. documents: see
-        `TextFiles`; a row of a table is a document of its own, unless that is "none".
+        `TextFiles`; a row of a table is a document of its own, unless that is "none". once: the texts are read a single
+        time, so that they may come through pipes, and "-" is standard input.
 
     Raises DataError for what is missing, damaged or can be read only once, and for a folder without text files.
     """
-    files: list[TextSource] = [_open_path(path, documents) for path in paths]
+    files: list[TextSource] = [_open_path(path, documents, once) for path in paths]
     tables = (find_table(name, (column,)) for name in data)
     return files + [TextRows(table, path, documents != "none") for table, path in tables]
 
 
-def _open_path(path: Path, documents: Documents) -> TextFiles:
+def _open_path(path: Path, documents: Documents, once: bool) -> TextFiles:
+    if once and str(path) == "-":
+        return TextFiles("standard input", [path], documents)
     if stat.S_ISDIR(path_mode(path)):
         below = sorted(one for one in path.rglob("*.txt") if one.is_file() and one.stat().st_size)
         if not below:
             raise DataError(f"{path} has no text in it: a folder holds files whose names end in .txt")
         return TextFiles(str(path), below, documents)
+    if once and path.exists() and not path.is_file():
+        return TextFiles(str(path), [path], documents)
     refuse_pipe(path)
     with opened(path):  # what is missing is said before anything long begins
         pass

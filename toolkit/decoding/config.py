@@ -127,7 +127,7 @@ class ContinuationConfig(GenerationConfig):
     max_new_tokens: int | None = None
     # At the length limit: an end mark with the model's probability (scored) or with probability 1 (free), or none.
     forced_end: Literal["scored", "free", "none"] = "none"
-    do_sample: bool = True  # tokens are drawn; without, the most probable sequence is searched for
+    do_sample: bool = True  # tokens are drawn; no sampling searches for the most probable sequence
     temperature: float = 0.7  # sampling: logits are divided by it; 0 is greedy search, or beam search
     # Sampling: only tokens at least this many times as probable as the most probable one. What a small model gives the
     # rest is mostly noise, so that some of it is cut off by default.

@@ -42,8 +42,8 @@ class GPTConfig:
     positions: Literal["learned", "sinusoidal", "sinusoidal_halves", "rotary"] = "rotary"
     rotary_base: float = 10000.0  # rotary positions: the longest wave has 2π times this many tokens
     max_length: int = 256  # T, the context: the most tokens that are read at once
-    tie: bool = True  # the output table is the embedding
-    begin: bool = True  # texts begin with <s>; without, the model has seen windows of text and no marks
+    tie: bool = True  # the output table is the embedding; not tied, it is one of its own
+    begin: bool = True  # whether texts begin with <s>; training sets it, by --documents
     embedding_dropout: float = 0.0
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0

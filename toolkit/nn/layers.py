@@ -110,11 +110,16 @@ class SinusoidalPositions(Module):
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
         needed = rows.longest
         if needed > len(self._table) or self._table.dtype != x.dtype:
-            self._table = sinusoidal_positions(max(needed, 256), self.width, self.layout, x.dtype.type)
+            self._table = sinusoidal_positions(_room_for(needed), self.width, self.layout, x.dtype.type)
         return tape.add(x, self._table[rows.positions])
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         return dy
+
+
+def _room_for(length: int) -> int:
+    """Positions that a table is made for: a power of two, so that a text that grows by a token seldom makes it anew."""
+    return max(256, 1 << (length - 1).bit_length())
 
 
 class LearnedPositions(Module):
@@ -147,7 +152,7 @@ class RotaryPositions(Module):
     def turn(self, x: Array, rows: Rows, tape: Tape) -> None:
         """Shapes: x (N, H, K), changed in place."""
         if rows.longest > len(self._tables[0]) or self._tables[0].dtype != x.dtype:
-            self._tables = rotary_table(max(rows.longest, 256), self.width, self.base, x.dtype.type)
+            self._tables = rotary_table(_room_for(rows.longest), self.width, self.base, x.dtype.type)
         cosine, sine = (table[rows.positions] for table in self._tables)
         tape.push(self, rotary(x, cosine, sine, out=x)[1])
 

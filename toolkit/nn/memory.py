@@ -16,6 +16,9 @@ import numpy as np
 # Smaller arrays come from the C heap, which recycles them without page faults.
 _SMALLEST = 1 << 15
 
+# A process that is forked must not write into its parent's blocks, which is what `mmap` does where it is not told.
+_OWN = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+
 # The test suite sets this: every block is then lent full of NaN, so that reading what was never written shows.
 poison = False
 
@@ -63,7 +66,7 @@ class Pool:
     def _allocate(self, size: int) -> tuple[mmap.mmap, int]:
         # Blocks that all begin at the same offset within a page compete for the same lines of the cache.
         self.allocated += size + 4096
-        return mmap.mmap(-1, size + 4096), next(self._stagger)
+        return mmap.mmap(-1, size + 4096, **_OWN), next(self._stagger)
 
 
 def _size_class(size: int) -> int:
