@@ -71,7 +71,18 @@ def test_the_defaults_are_those_of_the_decoder():
     own = {name: parameter.default for name, parameter in signature.items() if name not in ("self", "text")}
     decoder = {field.name: field.default for field in fields(GenerationConfig)}
     del decoder["num_return_sequences"]  # a text has one translation here
-    assert own == {**decoder, "prefix": "", "batch_size": api.BATCH_SIZE}
+    assert own == {**decoder, "prefix": "", "bad_words": (), "batch_size": api.BATCH_SIZE}
+
+
+def test_a_translation_has_no_bad_word():
+    model = toolkit.load("en-ne")
+    free = model.translate("I am a boy", num_beams=2)
+    assert "केटा" in free
+    for chosen in {}, {"num_beams": 2}, {"do_sample": True}:
+        assert "केटा" not in model.translate("I am a boy", bad_words=["केटा"], **chosen)
+    (records,) = model.translate_n(["I am a boy"], num_beams=2, num_return_sequences=2, bad_words=["केटा"])
+    assert not any("केटा" in each.text for each in records)
+    assert model.translate("I am a boy", num_beams=2, bad_words=["घोडा"]) == free
 
 
 @pytest.mark.parametrize("wrong", [{"num_beams": 0}, {"top_p": 2.0}, {"batch_size": 0}, {"max_new_tokens": 0}])

@@ -83,6 +83,7 @@ class Translator(TextModel):
         no_repeat_ngram_size: int = 0,
         seed: int = 0,
         prefix: str | Sequence[str] = "",
+        bad_words: Sequence[str] = (),
         batch_size: int = BATCH_SIZE,
     ) -> str | list[str]:
         """Translate a text, or each text of a list; the settings are those of `GenerationConfig`.
@@ -92,6 +93,8 @@ class Translator(TextModel):
 
         prefix: what every translation begins with, or a list of one for each text. The model goes on from its tokens,
             perhaps within its last word.
+        bad_words: not written, each as it is tokenized by itself and after a space; a model may still spell it in other
+            tokens.
 
         Raises DataError for a text that is not Unicode or longer than the model can read (`limit` tokens), and for a
         prefix that leaves no room; ConfigError for a setting out of range.
@@ -113,8 +116,9 @@ class Translator(TextModel):
             seed=seed,
         )
         if isinstance(text, str):
-            return self.translate_all([text], config, batch_size, lambda _: "the text", _each(prefix, 1))[0]
-        return self.translate_all(text, config, batch_size, prefixes=_each(prefix, len(text)))
+            prefixes = _each(prefix, 1)
+            return self.translate_all([text], config, batch_size, lambda _: "the text", prefixes, 0, bad_words)[0]
+        return self.translate_all(text, config, batch_size, prefixes=_each(prefix, len(text)), bad_words=bad_words)
 
     def translate_n(
         self,
@@ -123,6 +127,7 @@ class Translator(TextModel):
         num_return_sequences: int = 1,
         alignments: bool = False,
         prefix: str | Sequence[str] = "",
+        bad_words: Sequence[str] = (),
         batch_size: int = BATCH_SIZE,
         **settings: Any,
     ) -> list[list[Translation]]:
@@ -135,7 +140,10 @@ class Translator(TextModel):
         refused.
         """
         config = GenerationConfig(num_return_sequences=num_return_sequences, **settings)
-        return self.translations(texts, config, batch_size, prefixes=_each(prefix, len(texts)), alignments=alignments)
+        prefixes = _each(prefix, len(texts))
+        return self.translations(
+            texts, config, batch_size, prefixes=prefixes, bad_words=bad_words, alignments=alignments
+        )
 
     def score(
         self,
@@ -176,13 +184,14 @@ class Translator(TextModel):
         where: Where = "text {}".format,
         prefixes: Sequence[str] | None = None,
         first: int = 0,
+        bad_words: Sequence[str] = (),
     ) -> list[str]:
         """One translation for each text, in order.
 
         where: names a text in an error. first: how many texts, blank ones aside, came before these; samples depend
         on the number of their text.
         """
-        found = self._search(self._encode(texts, where), config, batch_size, where, prefixes, first)
+        found = self._search(self._encode(texts, where), config, batch_size, where, prefixes, first, bad_words)
         return [sentence_text(self.tokenizer, hypotheses[0].ids) if hypotheses else "" for hypotheses in found]
 
     def translations(
@@ -193,13 +202,14 @@ class Translator(TextModel):
         where: Where = "text {}".format,
         prefixes: Sequence[str] | None = None,
         first: int = 0,
+        bad_words: Sequence[str] = (),
         alignments: bool = False,
     ) -> list[list[Translation]]:
         """As `translate_all`, but all the translations that `config` asks for, with everything known about them."""
         sources, wanted = self._encode(texts, where), config.num_return_sequences
         if wanted > 1 and not config.samples:  # all that the beams find, because some of it may be the same text
             config = replace(config, num_return_sequences=config.num_beams)
-        found = self._search(sources, config, batch_size, where, prefixes, first)
+        found = self._search(sources, config, batch_size, where, prefixes, first, bad_words)
         results = [[described(hypothesis, self.tokenizer) for hypothesis in group] for group in found]
         if not config.samples:
             results = [_distinct(group)[:wanted] for group in results]
@@ -217,6 +227,7 @@ class Translator(TextModel):
         where: Where,
         prefixes: Sequence[str] | None,
         first: int,
+        bad_words: Sequence[str],
     ) -> list[list[Hypothesis]]:
         """The hypotheses for every source; none for an empty one."""
         spoken = [index for index, source in enumerate(sources) if source]
@@ -225,8 +236,9 @@ class Translator(TextModel):
             begun = self._prefix_ids(prefixes, config, where)
             begun = [begun[index] for index in spoken]
         found: list[list[Hypothesis]] = [[] for _ in sources]
+        bans, chosen = self._bans(bad_words), [sources[index] for index in spoken]
         with self._arithmetic():
-            outputs = generate(self.model, [sources[index] for index in spoken], config, batch_size, begun, first)
+            outputs = generate(self.model, chosen, config, batch_size, begun, first, bans)
         for index, hypotheses in zip(spoken, outputs, strict=True):
             self._check_finite([hypothesis.log_prob for hypothesis in hypotheses] or [math.nan])
             found[index] = hypotheses

@@ -3,7 +3,6 @@
 import math
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -249,19 +248,6 @@ class LanguageModel(TextModel):
     def _beginning(self) -> str:
         """What an empty prompt stands for."""
         return "" if self.model.config.begin else "\n"
-
-    def _bans(self, words: Sequence[str]) -> list[list[int]]:
-        """The ids of words that are not to be written.  Raises ConfigError for one that is empty, or a text alone."""
-        if isinstance(words, str):
-            raise ConfigError(f"bad words are given as a list: [{words!r}], not {words!r}")
-        if not all(words):
-            raise ConfigError("a bad word is empty: leave it out")
-        bans = []
-        for word in words:
-            bans.append(self.tokenizer.encode(word))
-            with suppress(DataError):  # a tokenizer of characters that knows no space writes none
-                bans.append(self.tokenizer.encode(f" {word.lstrip(' ')}"))
-        return bans
 
     def _watch(self, stops: Sequence[str]) -> Callable[[], Watcher] | None:
         """Makes what ends a sequence at a stop string.  Raises ConfigError for stop strings that are none."""

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from toolkit.errors import ModelError
+from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
 
@@ -50,3 +50,16 @@ class TextModel:
             raise ModelError(
                 f"{self._name} computes numbers that are not finite: it is damaged, or its training diverged"
             )
+
+    def _bans(self, words: Sequence[str]) -> list[list[int]]:
+        """The ids of words that are not to be written.  Raises ConfigError for one that is empty, or a text alone."""
+        if isinstance(words, str):
+            raise ConfigError(f"bad words are given as a list: [{words!r}], not {words!r}")
+        if not all(words):
+            raise ConfigError("a bad word is empty: leave it out")
+        bans = []
+        for word in words:
+            bans.append(self.tokenizer.encode(word))
+            with suppress(DataError):  # a tokenizer of characters that knows no space writes none
+                bans.append(self.tokenizer.encode(f" {word.lstrip(' ')}"))
+        return bans

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tyro.conf import OmitArgPrefixes, Positional
+from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import BATCH_SIZE, load_translator
 from toolkit.commands.console import emit, typed_line
@@ -38,6 +38,8 @@ class Translate:
     """What every translation begins with."""
     prefix_file: Path | None = None
     """Text file with what the translation of each line begins with; an empty line leaves the model free."""
+    bad_words: UseAppendAction[tuple[str, ...]] = ()
+    """Not to be written, as it is tokenized with and without a space in front; may be given several times."""
     json: bool = False
     """Write a JSON object for every line: its translations with ids, tokens, their log-probabilities and the score."""
     alignments: bool = False
@@ -111,7 +113,8 @@ class _Work:
         """A line of output for every line."""
         command = self._command
         prefixes = window.partners or ([command.prefix] * len(window.lines) if command.prefix else None)
-        given = (window.lines, command.generation, command.batch_size, window.where, prefixes, window.spoken_before)
+        places = (command.batch_size, window.where, prefixes, window.spoken_before)
+        given = (window.lines, command.generation, *places, command.bad_words)
         if command.json:
             from toolkit.commands.records import json_line
 
