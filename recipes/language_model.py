@@ -81,11 +81,9 @@ class Recipe:
     column: str = "text"
     """Column of the text in --data."""
     documents: Literal["none", "file", "line", "blank"] = "blank"
-    """What is a document in --text: nothing (one long text without marks), each file, each line, or what stands between
-    blank lines."""
+    """What is a document in --text: nothing (one text without marks), a file, a line, or text between blank lines."""
     whole_documents: bool = True
-    """Whether it is read document by document, so that no text of a batch holds parts of two, or in windows that are
-    cut anywhere."""
+    """Whether no text of a batch has parts of two documents; otherwise windows are cut anywhere."""
     valid_text: tuple[Path, ...] = ()
     """Text to validate on. Default: a part of the training text."""
     valid_data: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from toolkit.decoding import ContinuationConfig, continue_prompts, stream_prompt
 from toolkit.decoding.constraints import Constraints
 from toolkit.decoding.prompts import PromptSession
 from toolkit.decoding.writer import Writer
-from toolkit.errors import ConfigError, DataError
+from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.nn.memory import Pool
 from toolkit.tokenization.special import BOS, EOS
 
@@ -36,6 +36,15 @@ def cut(ids, token):
     """What such a watcher leaves of an output."""
     first = ids.index(token) + 1 if token in ids else len(ids)
     return ids[: min(first, 3)]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_model_that_overflows_on_the_way_is_told_at_the_end(random_gpt):
+    model = random_gpt()
+    healthy, calls = model.logits, iter(range(100))
+    model.logits = lambda x, tape: healthy(x, tape) * (np.nan if next(calls) == 4 else 1)
+    with pytest.raises(ModelError, match="not finite"):
+        list(stream_prompt(model, [20, 21], ContinuationConfig(min_new_tokens=8)))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Prompts in, continuations out: the front door of decoder-only models."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ from toolkit.decoding.processors import Bans, Processors
 from toolkit.decoding.prompts import PromptSession
 from toolkit.decoding.search import check_watch, decode, make_writer, sequences_each
 from toolkit.decoding.writer import Watcher
-from toolkit.errors import ConfigError, DataError
+from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
 from toolkit.nn.memory import Pool
@@ -73,8 +74,9 @@ def stream_prompt(
 ) -> Iterator[int]:
     """The ids that `continue_prompts` gives the prompt with this number, one by one as they are written.
 
-    What is wrong is told at once, not with the first id. Whoever stops asking stops the writing. Where outputs are
-    known at the end only, which is so for beams, and for the best of several, all ids come then.
+    What is wrong is told at once, not with the first id; only numbers that turn out not to be finite are told at the
+    end, by ModelError. Whoever stops asking stops the writing. Where outputs are known at the end only, which is so for
+    beams, and for the best of several, all ids come then.
     """
     config = config or ContinuationConfig()
     task = _Task(model, config, bans)
@@ -93,6 +95,8 @@ def _written(task: "_Task", text: list[int], number: int) -> Iterator[int]:
         _, (token,) = writer.step()
         if token != EOS:
             yield int(token)
+    if not math.isfinite(writer.hypotheses()[0].log_prob):
+        raise ModelError("the model computes numbers that are not finite: it is damaged, or its training diverged")
 
 
 class _Task:
