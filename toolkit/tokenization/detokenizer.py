@@ -5,7 +5,6 @@ back: bytes wait until they are a character, and the last letter waits until the
 """
 
 import codecs
-from collections.abc import Iterable
 
 from toolkit.tokenization.base import Tokenizer
 from toolkit.tokenization.letters import last_letter
@@ -28,20 +27,13 @@ class Detokenizer:
 
     def push(self, token_id: int) -> str:
         """Take the next id; gives the text that is certain and whole now, often none. Raises IndexError as `decode`."""
-        return self._take(self._decoder.decode(self._surface(token_id)))
-
-    def push_many(self, ids: Iterable[int]) -> str:
-        """Take several ids at once, in one piece of work."""
-        return self._take(self._decoder.decode(b"".join(map(self._surface, ids))))
+        text = self._held + replace_invalid(self._decoder.decode(self._surface(token_id)))
+        begin = last_letter(text)
+        self._held = text[begin:]
+        return text[:begin]
 
     def flush(self) -> str:
         """The text has ended: gives what was held back, and is ready for another text."""
         rest = self._held + replace_invalid(self._decoder.decode(b"", final=True))
         self._held = ""
         return rest
-
-    def _take(self, new: str) -> str:
-        text = self._held + replace_invalid(new)
-        begin = last_letter(text)
-        self._held = text[begin:]
-        return text[:begin]
