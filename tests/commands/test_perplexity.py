@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import pytest
 
@@ -105,6 +107,14 @@ def test_a_text_comes_through_a_pipe(run, measure, tiny_gpt, stories):
     piped, found = json.loads(told), measure(stories)
     assert piped.pop("files").keys() == {"standard input"}
     assert piped == {name: value for name, value in found.items() if name != "files"}
+
+
+def test_standard_input_that_is_empty_or_closed_is_told(run, tiny_gpt):
+    assert "standard input is empty" in run("perplexity", "--model", tiny_gpt, "-").sentence
+    command = f'"{sys.executable}" -m toolkit perplexity --model "{tiny_gpt}" - <&-'
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "standard input is closed" in done.stderr
 
 
 def test_a_file_that_is_named_twice_is_refused(run, tiny_gpt, stories):

@@ -4,7 +4,7 @@ import codecs
 import os
 import select
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
@@ -37,6 +37,16 @@ def emit_text(text: str) -> None:
 def discard_output() -> None:
     """Send what is left to nowhere: Python flushes once more when it ends, and would complain about the same error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:
+    """The rows of a table as lines; columns whose numbers are in `left` have their cells at the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = (
+        [cell.ljust(width) if place in left else cell.rjust(width) for place, (cell, width) in enumerate(pairs)]
+        for pairs in (zip(row, widths, strict=True) for row in rows)
+    )
+    return ["  ".join(cells).rstrip() for cells in padded]
 
 
 def typed_line() -> str:

@@ -12,7 +12,7 @@ import tyro
 from tyro.conf import Positional
 
 from toolkit.api import LanguageModel, load_language_model
-from toolkit.commands.console import emit
+from toolkit.commands.console import aligned, emit
 from toolkit.commands.parallel import in_order
 from toolkit.data.text_pieces import Piece
 from toolkit.data.texts import TextSource, open_texts
@@ -94,9 +94,7 @@ def _with_progress(source: TextSource) -> Iterator[Piece]:
 def _lines(found: dict[str, Perplexity], total: Perplexity) -> list[str]:
     rows = {**found, **({"all together": total} if len(found) > 1 else {})}
     titles = ("nats per token", "perplexity", "bits per byte", "tokens", "bytes")
-    table = [("", *titles), *((name, *_cells(one)) for name, one in rows.items())]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return ["  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]).rstrip() for name, *cells in table]
+    return aligned([("", *titles), *((name, *_cells(one)) for name, one in rows.items())])
 
 
 def _cells(one: Perplexity) -> tuple[str, ...]:

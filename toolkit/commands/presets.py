@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from toolkit.commands.console import emit
+from toolkit.commands.console import aligned, emit
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 
@@ -28,7 +28,8 @@ class Presets:
             facts = {name: {"parameters": counts[name], **asdict(config)} for name, config in PRESETS.items()}
             emit([json.dumps(facts)])
             return
-        emit(_table([_COLUMNS, *(_row(name, config, counts[name]) for name, config in PRESETS.items())]))
+        rows = [_COLUMNS, *(_row(name, config, counts[name]) for name, config in PRESETS.items())]
+        emit(aligned(rows, left=(0, len(_COLUMNS) - 1)))
 
 
 def _row(name: str, config: GPTConfig, count: int) -> tuple[str, ...]:
@@ -51,17 +52,3 @@ def _settings(config: GPTConfig) -> list[Any]:
         *([] if config.tie else ["output not tied"]),
         *([f"dropout {dropout:g}"] if dropout else []),
     ]
-
-
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Columns of equal width, numbers on the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    last = len(widths) - 1
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if place in (0, last) else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import BinaryIO, NamedTuple
 
 from toolkit.data.readers import chunks_of, decoded, opened
+from toolkit.errors import DataError
 
 PIECE = 1 << 16  # the most characters of a piece, about
 _CONTEXT = 64  # characters before a place that decide whether normal form C reaches across it: far more than needed
@@ -35,22 +36,25 @@ def text_pieces(path: str | os.PathLike[str]) -> Iterator[str]:
     Raises DataError, naming the file and where it applies the line, if the file is missing, is a directory, cannot be
     read, is empty or is not UTF-8; each when it is reached.
     """
+    name = "standard input" if str(path) == "-" else path
     with _opened(path) as file:
         done, rest, pending = 0, b"", ""
-        for chunk in chunks_of(file, path):
+        for chunk in chunks_of(file, name):
             block = rest + chunk
             whole = _whole_characters(block)
-            text = pending + decoded(block[:whole], path, done)
+            text = pending + decoded(block[:whole], name, done)
             done += block.count(b"\n", 0, whole)
             rest = block[whole:]
             cut = _last_cut(text)
             yield from cut_up(_normal(text[:cut]))
             pending = text[cut:]
-        yield from cut_up(_normal(pending + decoded(rest, path, done)))
+        yield from cut_up(_normal(pending + decoded(rest, name, done)))
 
 
 def _opened(path: str | os.PathLike[str]) -> AbstractContextManager[BinaryIO]:
     if str(path) == "-":
+        if sys.stdin is None:
+            raise DataError("standard input is closed: give the name of a file")
         return nullcontext(sys.stdin.buffer)
     return opened(path, gzip.open if str(path).lower().endswith(".gz") else open)
 
