@@ -8,6 +8,7 @@ import numpy as np
 from toolkit.functional.activation import ACTIVATIONS, activated_linear, activated_linear_backward
 from toolkit.functional.arrays import Array
 from toolkit.functional.attention import attention, attention_backward
+from toolkit.functional.causal_attention import causal_attention, causal_attention_backward
 from toolkit.functional.dropout import dropout, dropout_backward
 from toolkit.functional.embedding import embedding, embedding_backward
 from toolkit.functional.gated import gated_linear, gated_linear_backward
@@ -200,6 +201,20 @@ def _attention(
     return make
 
 
+def _causal_attention(length: int, with_mask: bool, heads=(2, 2)):
+    """heads: of queries, and of keys and values."""
+    batch, (heads, groups), width = 2, heads, 2
+
+    def make(rng, dtype, backward):
+        arguments = _arrays(rng, dtype, (batch, length, heads, width), *[(batch, length, groups, width)] * 2)
+        mask = rng.random((batch, heads, length, length)) < 0.7 if with_mask else None
+        scale = SCALE if with_mask else 1.0
+        constants = [mask] if with_mask else []
+        return Check(lambda *parts: causal_attention(*parts, mask, scale), backward, arguments, constants)
+
+    return make
+
+
 def _as_part_of_a_wider_array(x: Array) -> Array:
     """A copy of (B, T, H, K) that is a view of some columns of (B·T, 3·H·K), as the parts of a joint projection are."""
     batch, length, heads, width = x.shape
@@ -267,6 +282,11 @@ def _cases() -> Iterator[Case]:
                 yield Case(name, attention_backward, _attention(length, keys, visibility, mask, large=large))
         name = f"attention, 3 x 5 ragged, {named}, strided"
         yield Case(name, attention_backward, _attention(3, 5, ragged, mask, strided=True))
+        for length in (1, 5, 130):
+            name = f"causal_attention, {length}, {named}"
+            yield Case(name, causal_attention_backward, _causal_attention(length, mask))
+        grouped = _causal_attention(129, mask, heads=(4, 2))
+        yield Case(f"causal_attention, 4 heads on 2, {named}", causal_attention_backward, grouped)
         for heads in ((4, 2), (3, 1)):
             name = f"attention, {heads[0]} heads on {heads[1]}, {named}"
             yield Case(name, attention_backward, _attention(4, 4, causal, mask, heads=heads))

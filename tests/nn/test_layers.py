@@ -8,6 +8,7 @@ import pytest
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
 from toolkit.functional.attention import attention
+from toolkit.functional.causal_attention import causal_mask
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.functional.rotary import rotary, rotary_table
 from toolkit.nn import rows as rows_module
@@ -24,7 +25,7 @@ from toolkit.nn.layers import (
     SinusoidalPositions,
 )
 from toolkit.nn.module import Model, Module
-from toolkit.nn.rows import Rows, causal_mask
+from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 
 WIDTH = 6
@@ -112,7 +113,8 @@ def test_self_attention_treats_every_sequence_alone(monkeypatch: pytest.MonkeyPa
     for start, length in zip(rows.starts, rows.lengths, strict=True):
         own = slice(start, start + length)
         query, key, value = (part.reshape(1, length, 2, 3) for part in np.split(projected[own], 3, axis=1))
-        context = attention(query, key, value, causal_mask(length) if causal else None)[0].reshape(length, WIDTH)
+        visible = causal_mask(length, length) if causal else None
+        context = attention(query, key, value, visible)[0].reshape(length, WIDTH)
         expected = context @ layer.output.weight.data + layer.output.bias.data
         np.testing.assert_allclose(together[own], expected, rtol=1e-10)
 

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolkit.functional.causal_attention import causal_mask
 from toolkit.nn import rows as rows_module
-from toolkit.nn.rows import Rows, causal_mask, causal_mask_with_past
+from toolkit.nn.rows import Rows, causal_mask_with_past
 
 lengths_of_sequences = st.lists(st.integers(1, 9), min_size=1, max_size=20)
 
@@ -106,16 +107,10 @@ def test_sequences_that_share_a_memory_stand_together() -> None:
         _ = rows.cross_spans
 
 
-def test_causal_mask() -> None:
-    mask = causal_mask(4)
-    assert mask.shape == (1, 1, 4, 4)
-    assert mask[0, 0].T.tolist() == np.tri(4, dtype=bool).tolist()  # [key, query]
-
-
 def test_causal_mask_with_past() -> None:
     past = np.array([0, 3, 2])
     mask = causal_mask_with_past(past, 2, 5)
     assert mask.shape == (3, 1, 5, 2)
     for b, s, t in np.ndindex(3, 5, 2):
         assert mask[b, 0, s, t] == (s <= past[b] + t)
-    np.testing.assert_array_equal(causal_mask_with_past(np.array([0]), 4, 4), causal_mask(4))
+    np.testing.assert_array_equal(causal_mask_with_past(np.array([0]), 4, 4), causal_mask(4, 4))

@@ -29,9 +29,9 @@ def attention(
 
         P = softmax over s of (q_t · k_s / √K) among the keys that t may see        context_t = Σ_s P_ts v_s
 
-    Shapes: query (B, T, H, K), key and value (B, S, G, K), visible broadcasts to (B, H, S, T) and is True where the
-    key may be seen (None: everywhere; every query must see a key), mask (B, H, S, T) and scale are dropout on P
-    -> context (B, T, H, K), written to `out` where given. Arguments may be strided views. With G < H, every H / G
+    Shapes: query (B, T, H, K), key and value (B, S, G, K), visible broadcasts to (B, H, S, T) and is 1 where the
+    key may be seen, 0 elsewhere (None: everywhere; every query must see a key), mask (B, H, S, T) and scale are dropout
+    on P -> context (B, T, H, K), written to `out` where given. Arguments may be strided views. With G < H, every H / G
     consecutive query heads share a head of keys and values (grouped queries, Ainslie et al. 2023).
     """
     batch, length, heads, width = query.shape
@@ -59,7 +59,8 @@ def softmax_over_keys(scores: Array, visible: Array | None) -> None:
     np.exp(scores, out=scores)
     if visible is not None:
         scores *= visible
-    scores *= 1 / scores.sum(axis=-2, keepdims=True)
+    ones = np.ones((1, scores.shape[-2]), scores.dtype)
+    scores *= 1 / (ones @ scores)  # the sums over S, several times faster than `scores.sum`
 
 
 def attention_backward(

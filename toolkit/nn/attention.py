@@ -5,13 +5,16 @@ span by span, and heads are views: (N, D) is (N, H, K) with D = H·K. Self-atten
 values than of queries, G of them.
 """
 
+from typing import Any
+
 import numpy as np
 
 from toolkit.functional.arrays import Array, Saved
 from toolkit.functional.attention import attention, attention_backward
+from toolkit.functional.causal_attention import causal_attention, causal_attention_backward, causal_probabilities
 from toolkit.nn.layers import Linear, RotaryPositions
 from toolkit.nn.module import Initializer, Module, xavier_uniform
-from toolkit.nn.rows import CrossSpan, Rows, Span, causal_mask
+from toolkit.nn.rows import CrossSpan, Rows, Span
 from toolkit.nn.tape import Tape
 
 
@@ -40,8 +43,7 @@ class _Attention(Module):
         tape: Tape,
     ) -> Saved:
         """The attention of one stack, shown to the tape's recorder as "probabilities", (B, H, S, T), before dropout."""
-        shape = (len(query), self.heads, key.shape[1], query.shape[1])
-        mask, scale = tape.keep_mask(shape, self.dropout)
+        mask, scale = tape.keep_mask((len(query), self.heads, key.shape[1], query.shape[1]), self.dropout)
         saved = attention(query, key, value, visible, mask, scale, out, tape.empty)[1]
         tape.record(self, "probabilities", saved[3], where)
         return saved
@@ -92,9 +94,19 @@ class SelfAttention(_Attention):
         query, key, value = np.split(projected, self._bounds, axis=1)
         saved = []
         for span in rows.spans:
-            visible = causal_mask(span.length) if self.causal and span.length > 1 else None
-            stacks = (self._stack(part, span) for part in (query, key, value))
-            saved.append(self._attend(*stacks, visible, self._stack(context, span), span, tape))
+            stacks, out = [self._stack(part, span) for part in (query, key, value)], self._stack(context, span)
+            if self.causal:
+                saved.append(self._attend_to_past(*stacks, out, span, tape))
+            else:
+                saved.append(self._attend(*stacks, None, out, span, tape))
+        return saved
+
+    def _attend_to_past(self, query: Array, key: Array, value: Array, out: Array, span: Span, tape: Tape) -> Saved:
+        """As `_attend`, of every row to those up to itself."""
+        mask, scale = tape.keep_mask((span.count, self.heads, span.length, span.length), self.dropout)
+        saved = causal_attention(query, key, value, mask, scale, out, tape.empty)[1]
+        if tape.recording:
+            tape.record(self, "probabilities", causal_probabilities(saved), span)
         return saved
 
     def _over_cache(self, projected: Array, context: Array, rows: Rows, tape: Tape) -> None:
@@ -109,9 +121,10 @@ class SelfAttention(_Attention):
         saved, rows = tape.pop(self)
         dprojected = tape.empty((len(dcontext), self.query_key_value.weight.shape[1]), dy.dtype)
         parts = np.split(dprojected, self._bounds, axis=1)
+        attend_backward = causal_attention_backward if self.causal else attention_backward
         for span, of_span in zip(rows.spans, saved, strict=True):
             out = tuple(self._stack(part, span) for part in parts)
-            attention_backward(self._stack(dcontext, span), of_span, out, tape.empty)
+            attend_backward(self._stack(dcontext, span), of_span, out, tape.empty)
         if self.rotary:
             self.rotary.turn_back(self._turned(dprojected), tape)
         return self.query_key_value.backward(dprojected, tape)
@@ -153,12 +166,16 @@ class CrossAttention(_Attention):
     def _over_cache(self, query: Array, memory: Array, context: Array, rows: Rows, tape: Tape) -> None:
         cache = rows.cache
         if not cache.has_memory(self):
-            cache.store_memory(self, *np.split(self.key_value.forward(memory, tape), 2, axis=1))
+            self.remember(memory, cache, tape)
         keys, values, real = cache.memory(self)
         for span in rows.memory_spans:
             key, value = (self._split(x[span.sequences], span.count, x.shape[1]) for x in (keys, values))
             visible = None if real is None else real[span.sequences, None, :, None]
             self._attend(self._stack(query, span), key, value, visible, self._stack(context, span), span, tape)
+
+    def remember(self, memory: Array, cache: Any, tape: Tape) -> None:
+        """Put the keys and values of the memory into the cache."""
+        cache.store_memory(self, *np.split(self.key_value.forward(memory, tape), 2, axis=1))
 
     def backward(self, dy: Array, tape: Tape) -> tuple[Array, Array]:
         dcontext = self.output.backward(dy, tape)

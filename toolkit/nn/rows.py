@@ -5,7 +5,7 @@ know where sequences begin, and asks `Rows`: it gets `Span`s, stacks of sequence
 (B, T, H, K) without copying.
 """
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -158,13 +158,6 @@ class Rows:
         within = np.minimum(steps, key_lengths[:, None] - 1)
         real = steps < key_lengths[:, None]
         return CrossSpan(span, self.memory.starts[owners][:, None] + within, None if real.all() else real)
-
-
-@lru_cache(maxsize=512)
-def causal_mask(length: int) -> Array:
-    """(1, 1, S, T) with S = T = length: query t sees keys s ≤ t."""
-    steps = np.arange(length)
-    return (steps[:, None] <= steps)[None, None]
 
 
 def causal_mask_with_past(past: Array, length: int, keys: int) -> Array:

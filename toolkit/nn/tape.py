@@ -57,6 +57,11 @@ class Tape:
             raise RuntimeError(f"{type(owner).__name__} pops what {type(pusher).__name__} pushed")
         return saved
 
+    @property
+    def recording(self) -> bool:
+        """Whether there is a recorder: what only it needs is not computed without one."""
+        return self._recorder is not None
+
     def record(self, owner: Any, name: str, value: Array, where: Any = None) -> None:
         """Show a value to the recorder, if there is one. `where` says what part of the batch it belongs to."""
         if self._recorder is not None:
