@@ -5,51 +5,80 @@ then one product. The slope is what `dropout` multiplies too, so the three share
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from toolkit.functional.arrays import Array, Empty, Saved, row_blocks, sum_rows
-from toolkit.functional.erf import erf_with_bell
+from toolkit.functional.normal import normal_distribution
+
+# Where a function is told that nobody wants the slope, it returns None for it.
+Activation = Callable[[Array, bool], tuple[Array, Array | None]]
 
 
-def relu(x: Array) -> tuple[Array, Array]:
+def relu(x: Array, want_slope: bool = True) -> tuple[Array, Array | None]:
     """y = max(0, x), slope 1 where x > 0 and 0 elsewhere (Vaswani et al. 2017, eq. 2)."""
-    return np.maximum(x, 0), (x > 0).astype(x.dtype)
+    return np.maximum(x, 0), (x > 0).astype(x.dtype) if want_slope else None
 
 
-def gelu(x: Array) -> tuple[Array, Array]:
+def gelu(x: Array, want_slope: bool = True) -> tuple[Array, Array | None]:
     """y = x Φ(x), slope Φ(x) + x φ(x), with the normal distribution Φ and its density φ (Hendrycks and Gimpel 2016).
 
-    Φ(x) = (1 + erf(x / √2)) / 2 and φ(x) = exp(-x² / 2) / √2π.
+    φ(x) = exp(-x² / 2) / √2π.
     """
-    error, bell = erf_with_bell(x * math.sqrt(0.5))
-    probability = 0.5 * (1 + error)
-    bell *= x
-    bell *= 1 / math.sqrt(2 * math.pi)
-    bell += probability
-    return x * probability, bell
+    probability = normal_distribution(x)
+    if not want_slope:
+        return np.multiply(probability, x, out=probability), None
+    slope = x * x
+    slope *= -0.5
+    np.exp(slope, out=slope)
+    slope *= x
+    slope *= 1 / math.sqrt(2 * math.pi)
+    slope += probability
+    return np.multiply(probability, x, out=probability), slope
 
 
-def gelu_tanh(x: Array) -> tuple[Array, Array]:
+def gelu_tanh(x: Array, want_slope: bool = True) -> tuple[Array, Array | None]:
     """GELU with Φ(x) ≈ (1 + tanh u) / 2, u = √(2/π) (x + 0.044715 x³), as GPT-2 computes it.
 
-    slope = (1 + tanh u) / 2 + x (1 - tanh² u) u' / 2, u' = √(2/π) (1 + 0.134145 x²).
+    With p = (1 + tanh u) / 2, slope = p + 2 x p (1 - p) u', u' = √(2/π) (1 + 0.134145 x²).
     """
     root = math.sqrt(2 / math.pi)
     square = x * x
-    wave = np.tanh(x * (square * (root * 0.044715) + root))
-    probability = 0.5 + 0.5 * wave
-    slope = probability + x * (0.5 - 0.5 * wave * wave) * (square * (root * 3 * 0.044715) + root)
-    return x * probability, slope
+    probability = square * (root * 0.044715)
+    probability += root
+    probability *= x
+    np.tanh(probability, out=probability)
+    probability *= 0.5
+    probability += 0.5
+    if not want_slope:
+        return np.multiply(probability, x, out=probability), None
+    square *= root * 6 * 0.044715
+    square += 2 * root
+    square *= x
+    slope = 1 - probability
+    slope *= probability
+    slope *= square
+    slope += probability
+    return np.multiply(probability, x, out=probability), slope
 
 
-def silu(x: Array) -> tuple[Array, Array]:
+def silu(x: Array, want_slope: bool = True) -> tuple[Array, Array | None]:
     """y = x σ(x), slope σ(x) (1 + x (1 - σ(x))); also called swish (Ramachandran et al. 2017)."""
-    sigmoid = 0.5 + 0.5 * np.tanh(0.5 * x)  # the logistic function, written so that it cannot overflow
-    return x * sigmoid, sigmoid * (1 + x * (1 - sigmoid))
+    sigmoid = x * 0.5  # the logistic function is (1 + tanh(x / 2)) / 2, which cannot overflow
+    np.tanh(sigmoid, out=sigmoid)
+    sigmoid *= 0.5
+    sigmoid += 0.5
+    y = x * sigmoid
+    if not want_slope:
+        return y, None
+    slope = 1 - sigmoid
+    slope *= y
+    slope += sigmoid
+    return y, slope
 
 
-ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu}
+ACTIVATIONS: dict[str, Activation] = {"relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu}
 
 
 def activated_linear(
@@ -74,7 +103,7 @@ def activated_linear(
         block = y[rows]
         if bias is not None:
             block += bias
-        block[...], block_slope = function(block)
+        block[...], block_slope = function(block, want_slope)
         kept = None if mask is None else np.multiply(mask[rows], scale, dtype=y.dtype)
         if mask is not None:
             block *= kept

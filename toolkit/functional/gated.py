@@ -29,11 +29,12 @@ def gated_linear(
         if bias is not None:
             block += bias
         gate, up = block[:, :half], block[:, half:]
-        passed, slope = silu(gate)
+        passed, slope = silu(gate, want_slope)
         if mask is not None:
             kept = np.multiply(mask[rows], scale, dtype=y.dtype)
             passed *= kept
-            slope *= kept
+            if want_slope:
+                slope *= kept
         np.multiply(passed, up, out=y[rows])
         if want_slope:
             np.multiply(slope, up, out=gate)
