@@ -4,14 +4,16 @@ With a vocabulary of thousands the logits are by far the largest array of a mode
 loss. So each chunk of rows is projected, turned into probabilities, into its loss and into its gradients at once.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from toolkit.functional.arrays import Array, Empty, Saved, row_blocks, sum_rows
 
-# Logits of one chunk: 4 MB of float32, which stay in the last-level cache between the passes over them.
-_CHUNK_ELEMENTS = 1 << 20
+# The most logits of one chunk, 16 MB of float32. Every chunk adds a whole gradient of the table to the sum, which costs
+# more than what smaller chunks, nearer to the cache, save: of 8,000 tokens 500 rows are faster than 130 by a tenth.
+_CHUNK_ELEMENTS = 1 << 22
 
 
 class LossSums(NamedTuple):
@@ -43,11 +45,12 @@ def output_loss(
     count, vocabulary = len(x), len(weight)
     dx = empty(x.shape, x.dtype) if want_gradients else None
     dweight = empty(weight.shape, weight.dtype) if want_gradients else None
-    if want_gradients:
+    if want_gradients and count == 0:
         dweight[...] = 0
     dbias = np.zeros_like(bias) if want_gradients and bias is not None else None
     loss = negative_log_likelihood = 0.0
-    for rows in row_blocks(count, vocabulary, _CHUNK_ELEMENTS):
+    chunks = max(1, math.ceil(count * vocabulary / _CHUNK_ELEMENTS))
+    for rows in row_blocks(count, vocabulary, math.ceil(count / chunks) * vocabulary):
         logits = np.matmul(x[rows], weight.T, out=empty((rows.stop - rows.start, vocabulary), x.dtype))
         if bias is not None:
             logits += bias
@@ -55,7 +58,10 @@ def output_loss(
         loss, negative_log_likelihood = loss + sums[0], negative_log_likelihood + sums[1]
         if want_gradients:
             np.matmul(logits, weight, out=dx[rows])  # the logits have become their own gradient
-            dweight += np.matmul(logits.T, x[rows], out=empty(weight.shape, x.dtype))
+            if rows.start == 0:
+                np.matmul(logits.T, x[rows], out=dweight)
+            else:
+                dweight += np.matmul(logits.T, x[rows], out=empty(weight.shape, x.dtype))
             if dbias is not None:
                 dbias += sum_rows(logits)
     return LossSums(loss, negative_log_likelihood, count), (dx, dweight, dbias)

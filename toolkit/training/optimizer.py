@@ -42,8 +42,9 @@ class Adam:
         chain of operations runs block by block, so that each block is read from memory once.
         """
         scratch = np.empty(BLOCK_ELEMENTS, parameters.dtype), np.empty(BLOCK_ELEMENTS, parameters.dtype)
-        rate = learning_rate / (1 - self.beta1**step)
-        root = 1 / math.sqrt(1 - self.beta2**step)
+        # m̂ / (√v̂ + ε) with the corrections of both moments taken out of the loop: rate · m / (√v + floor).
+        root = math.sqrt(1 - self.beta2**step)
+        rate, floor = learning_rate * root / (1 - self.beta1**step), self.eps * root
         for start in range(0, len(parameters), BLOCK_ELEMENTS):
             block = slice(start, min(start + BLOCK_ELEMENTS, len(parameters)))
             theta, m, v = parameters[block], moments[0][block], moments[1][block]
@@ -54,16 +55,18 @@ class Adam:
                 g[:decay_end] += self.weight_decay * theta[:decay_end]
             else:
                 theta[:decay_end] *= 1 - learning_rate * self.weight_decay
-            m *= self.beta1
-            m += np.multiply(g, 1 - self.beta1, out=size)
-            v *= self.beta2
             np.multiply(g, g, out=size)
-            v += np.multiply(size, 1 - self.beta2, out=size)
+            size *= 1 - self.beta2
+            v *= self.beta2
+            v += size
+            g *= 1 - self.beta1
+            m *= self.beta1
+            m += g
             np.sqrt(v, out=size)
-            size *= root
-            size += self.eps
+            size += floor
             np.divide(m, size, out=size)
-            theta -= np.multiply(size, rate, out=size)
+            size *= rate
+            theta -= size
 
 
 def move_average(average: Array, parameters: Array, step: int, decay: float) -> None:
