@@ -53,9 +53,9 @@ class Pool:
     def _lend(self, size: int) -> _Lease:
         free = self._free.setdefault(size, [])
         if not free:
-            # Batches differ in size: a free block that is at most half as large again will do as well as a new one.
+            # Batches differ in size: a free block that is at most twice as large will do as well as a new one.
             larger = size
-            while not free and (larger := _size_class(larger + 1)) <= size * 3 // 2:
+            while not free and (larger := _size_class(larger + 1)) <= 2 * size:
                 free = self._free.get(larger, ())
             free = free or self._free[size]
         buffer, offset = free.pop() if free else self._allocate(size)
