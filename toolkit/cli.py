@@ -8,17 +8,22 @@ from toolkit import __version__
 from toolkit.commands.console import discard_output, emit
 from toolkit.errors import ConfigError, ToolkitError
 
-# What each verb is for, and the class in toolkit.commands.VERB that does it. A verb is imported only when it is used.
+# What each verb is for, and the class in toolkit.commands that does it. A verb is imported only when it is used.
 VERBS = {
-    "translate": ("Translate", "Translate text, a file, or what you type at a prompt."),
-    "generate": ("Generate", "Continue a text: a prompt, a file of prompts, or what you type."),
-    "score": ("Score", "Score given translations: the log-probability that a model gives them."),
-    "evaluate": ("Evaluate", "Score translations against references: BLEU, chrF, exact match, significance."),
-    "perplexity": ("MeasurePerplexity", "Measure how well a language model predicts text: loss, bits per byte."),
-    "runs": ("Runs", "Compare training runs: settings that differ, scores, time."),
-    "average": ("Average", "Average the weights of several checkpoints into one model."),
-    "presets": ("Presets", "Show the named shapes of language models and their sizes."),
-    "info": ("Info", "Show what a model is, how large it is and how well it did."),
+    "translate": ("translate.Translate", "Translate text, a file, or what you type at a prompt."),
+    "generate": ("generate.Generate", "Continue a text: a prompt, a file of prompts, or what you type."),
+    "score": ("score.Score", "Score given translations: the log-probability that a model gives them."),
+    "evaluate": ("evaluate.Evaluate", "Score translations against references: BLEU, chrF, exact match, significance."),
+    "perplexity": (
+        "perplexity.MeasurePerplexity",
+        "Measure how well a language model predicts text: loss, bits per byte.",
+    ),
+    "runs": ("runs.Runs", "Compare training runs: settings that differ, scores, time."),
+    "average": ("average.Average", "Average the weights of several checkpoints into one model."),
+    "import": ("import_model.ImportModel", "Make a model of transformers or CTranslate2 one of this toolkit."),
+    "export": ("export_model.ExportModel", "Write a model for transformers or CTranslate2."),
+    "presets": ("presets.Presets", "Show the named shapes of language models and their sizes."),
+    "info": ("info.Info", "Show what a model is, how large it is and how well it did."),
 }
 
 USER_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -69,7 +74,8 @@ def _run(arguments: list[str]) -> None:
 def _parse(verb: str, arguments: list[str]):
     from toolkit.commands.flags import parse_flags
 
-    command = getattr(import_module(f"toolkit.commands.{verb}"), VERBS[verb][0])
+    module, name = VERBS[verb][0].split(".")
+    command = getattr(import_module(f"toolkit.commands.{module}"), name)
     return parse_flags(command, f"toolkit {verb}", arguments)
 
 

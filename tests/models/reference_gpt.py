@@ -21,7 +21,8 @@ def reference_logits(config, parameters: Parameters, ids: Array) -> Array:
         x = x + attention(config, part, normed(config, within(part, "around_attention.norm."), x))
         x = x + feed_forward(config, part, normed(config, within(part, "around_feed_forward.norm."), x))
     x = normed(config, within(parameters, "trunk.norm."), x)
-    return x @ (table if config.tie else parameters["output.table"]).T
+    scores = x @ (table if config.tie else parameters["output.table"]).T
+    return scores + parameters.get("output_bias", 0.0)
 
 
 def reference_loss(config, parameters: Parameters, inputs: Array, labels: Array) -> float:

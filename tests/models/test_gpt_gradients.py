@@ -27,6 +27,7 @@ ONE_BY_ONE = [
         strict=False,
     )
 ]
+OUTPUT_BIAS = [{"output_bias": True}, {"output_bias": True, "tie": False, "bias": True, "norm": "rms"}]
 DROPPED = [
     *({rate: 0.3, "activation": "swiglu"} for rate in DROPOUT),
     {**DROPOUT, "norm": "rms", "activation": "swiglu", "key_value_heads": 2},
@@ -77,7 +78,7 @@ def check_every_parameter(model: GPT, batch: GPTBatch, rng: np.random.Generator,
         assert math.isclose(found, difference, rel_tol=1e-5, abs_tol=1e-6), f"{name}: {found} {difference}"
 
 
-@pytest.mark.parametrize("options", ONE_BY_ONE, ids=lambda options: "-".join(map(str, options.values())))
+@pytest.mark.parametrize("options", ONE_BY_ONE + OUTPUT_BIAS, ids=lambda options: "-".join(map(str, options.values())))
 def test_every_parameter_has_the_gradient_of_the_loss(options: dict) -> None:
     rng = np.random.default_rng(11)
     model = random_model(small_gpt_config(**options), rng)

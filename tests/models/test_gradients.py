@@ -19,13 +19,16 @@ OPTIONS = [
     {"positions": "learned"},
     {"tie": "decoder"},
     {"tie": "none"},
+    {"output_bias": True},
+    {"scale_embedding": False},
+    {"output_bias": True, "scale_embedding": False, "tie": "none", "norm": "post"},
     {"positions": "learned", "tie": "none", "norm": "post", "activation": "gelu"},
     {"heads": 1, "encoder_layers": 2, "decoder_layers": 1},
     *({rate: 0.3} for rate in DROPOUT),
     DROPOUT,
     {**DROPOUT, "norm": "post", "activation": "silu", "tie": "decoder"},
 ]
-SMOOTHED = [{}, {"norm": "post", "tie": "none"}, DROPOUT]
+SMOOTHED = [{}, {"norm": "post", "tie": "none"}, {"output_bias": True}, DROPOUT]
 
 PRIOR = np.concatenate((np.zeros(3), [1.0], np.zeros(12), np.ones(14))) / 15  # over 30 tokens; 12 never occur
 

@@ -19,7 +19,9 @@ CONFIGS = [
     small_config(),
     small_config(norm="post", positions="learned"),
     small_config(bias=False, tie="none", activation="gelu", positions="sinusoidal_halves"),
+    small_config(scale_embedding=False, output_bias=True),
 ]
+every_config = pytest.mark.parametrize("config", CONFIGS, ids=["pre", "post", "no bias", "output bias"])
 
 
 def loss(model: Seq2Seq, batch: Seq2SeqBatch) -> LossSums:
@@ -27,7 +29,7 @@ def loss(model: Seq2Seq, batch: Seq2SeqBatch) -> LossSums:
 
 
 @pytest.mark.parametrize("scores", [1 << 14, 30], ids=["wide spans", "narrow spans"])
-@pytest.mark.parametrize("config", CONFIGS, ids=["pre", "post", "no bias"])
+@every_config
 def test_a_batch_is_its_sentences_one_by_one(monkeypatch, config: Seq2SeqConfig, scores: int) -> None:
     monkeypatch.setattr(rows_module, "_SPAN_SCORES", scores)
     rng = np.random.default_rng(0)
@@ -40,7 +42,7 @@ def test_a_batch_is_its_sentences_one_by_one(monkeypatch, config: Seq2SeqConfig,
     assert together.negative_log_likelihood == pytest.approx(likelihoods, rel=1e-12, abs=1e-10)
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=["pre", "post", "no bias"])
+@every_config
 def test_the_gradient_of_a_batch_is_that_of_its_sentences(config: Seq2SeqConfig) -> None:
     rng = np.random.default_rng(0)
     model, pairs = random_model(config, rng), random_pairs(rng, 8)
@@ -89,12 +91,41 @@ def test_the_order_of_the_sources_does_not_matter() -> None:
 
 def test_the_loss_is_that_of_the_logits() -> None:
     rng = np.random.default_rng(4)
-    model, batch = random_model(small_config(tie="none"), rng), batch_of(random_pairs(rng, 4))
+    model, batch = random_model(small_config(tie="none", output_bias=True), rng), batch_of(random_pairs(rng, 4))
     memory = model.encode(batch.sources, batch.source_rows, Tape())
     logits = model.logits(model.decode(batch.inputs, memory, batch.rows, Tape()), Tape())
     log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     expected = -log_probs[np.arange(len(logits)), batch.labels].sum()
     assert model.loss(batch, Tape()).negative_log_likelihood == pytest.approx(expected, rel=1e-12)
+
+
+def test_embeddings_that_are_not_scaled_are_those_of_a_scaled_model_times_its_scale() -> None:
+    rng = np.random.default_rng(7)
+    scaled, batch = random_model(small_config(tie="none"), rng), batch_of(random_pairs(rng, 5))
+    plain = Seq2Seq(small_config(tie="none", scale_embedding=False))
+    plain.allocate(np.float64)
+    scales = {f"{side}.embedding.table": math.sqrt(8) for side in ("source", "target")}
+    plain.load_arrays({name: value * scales.get(name, 1) for name, value in scaled.arrays().items()}, "the other")
+    assert loss(plain, batch).loss == pytest.approx(loss(scaled, batch).loss, rel=1e-12)
+
+
+def test_an_output_bias_is_added_to_the_scores() -> None:
+    """Of a bias that all tokens have nothing is left; without one, the model is that with a bias of zeros."""
+    rng = np.random.default_rng(8)
+    biased, batch = random_model(small_config(output_bias=True), rng), batch_of(random_pairs(rng, 5))
+    x = rng.standard_normal((3, 8))
+    bias = biased.output_bias.data.copy()
+    found = biased.logits(x, Tape())
+    biased.output_bias.data[...] = 0
+    np.testing.assert_allclose(found - biased.logits(x, Tape()), np.broadcast_to(bias, (3, 30)), atol=1e-12)
+    without = Seq2Seq(small_config())
+    without.allocate(np.float64)
+    without.load_arrays({k: v for k, v in biased.arrays().items() if k != "output_bias"}, "the other")
+    plain = loss(without, batch).loss
+    for constant in (0.0, 3.0):
+        biased.output_bias.data[...] = constant
+        assert loss(biased, batch).loss == pytest.approx(plain, rel=1e-12)
+    assert not biased.output_bias.decay
 
 
 def test_a_label_is_not_seen_before_it_is_asked_for() -> None:

@@ -139,6 +139,6 @@ class WindowLosses:
         new = rows.positions >= np.repeat([window.known for window in batch], rows.lengths)
         if not new.all():
             x, labels = x[new], labels[new]
-        table, empty = self._model.output.table.data, self._tape.empty
-        sums, _ = output_loss(x, table, None, labels, want_gradients=False, empty=empty)
+        table, bias, empty = self._model.output.table.data, self._model.output_bias, self._tape.empty
+        sums, _ = output_loss(x, table, bias and bias.data, labels, want_gradients=False, empty=empty)
         return sums.negative_log_likelihood, sums.tokens

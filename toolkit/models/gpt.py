@@ -18,7 +18,7 @@ from toolkit.models.settings import check_settings
 from toolkit.nn.attention import SelfAttention
 from toolkit.nn.blocks import Block, Residual
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Norm, RMSNorm, RotaryPositions
-from toolkit.nn.module import Model, Module, normal
+from toolkit.nn.module import Model, Module, Parameter, normal, zeros
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 
@@ -43,6 +43,7 @@ class GPTConfig:
     rotary_base: float = 10000.0  # rotary positions: the longest wave has 2π times this many tokens
     max_length: int = 256  # T, the context: the most tokens that are read at once
     tie: bool = True  # the output table is the embedding; not tied, it is one of its own
+    output_bias: bool = False  # a bias of every token's score
     begin: bool = True  # whether texts begin with <s>; training sets it, by --documents
     embedding_dropout: float = 0.0
     attention_dropout: float = 0.0
@@ -87,6 +88,7 @@ class GPT(Model):
         self.trunk = Trunk(config)
         table = self.trunk.input.embedding
         self.output = table if config.tie else Embedding(config.vocab_size, config.width, std=_STD)
+        self.output_bias = Parameter((config.vocab_size,), zeros) if config.output_bias else None
 
     def read(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """What the model makes of the texts so far.  Shapes: ids (N,) -> (N, D)."""
@@ -95,20 +97,25 @@ class GPT(Model):
     def logits(self, x: Array, tape: Tape) -> Array:
         """Scores of all tokens as the next one.  Shapes: (N, D) -> (N, V)."""
         table = self.output.table.data
-        return np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
+        scores = np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
+        if self.output_bias:
+            scores += self.output_bias.data
+        return scores
 
     def loss(self, batch: GPTBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:
         """The sums of the losses of all tokens; `backward` follows if the tape keeps."""
         x = self.read(batch.inputs, batch.rows, tape)
-        table = self.output.table.data
-        sums, saved = output_loss(x, table, None, batch.labels, smoothing, prior, tape.keeps, tape.empty)
+        table, bias = self.output.table.data, self.output_bias and self.output_bias.data
+        sums, saved = output_loss(x, table, bias, batch.labels, smoothing, prior, tape.keeps, tape.empty)
         tape.push(self, saved)
         return sums
 
     def backward(self, tape: Tape, dloss: float = 1.0) -> None:
         """Add dloss times the gradient of the last `loss` on this tape to the tape's gradients."""
-        dx, dtable, _ = output_loss_backward(dloss, tape.pop(self))
+        dx, dtable, dbias = output_loss_backward(dloss, tape.pop(self))
         tape.accumulate(self.output.table, dtable)
+        if self.output_bias:
+            tape.accumulate(self.output_bias, dbias)
         self.trunk.backward(dx, tape)
 
 

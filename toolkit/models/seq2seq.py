@@ -14,7 +14,7 @@ from toolkit.models.settings import check_settings
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Block, DecoderBlock, Residual
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm
-from toolkit.nn.module import Model
+from toolkit.nn.module import Model, Parameter, zeros
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 
@@ -35,6 +35,8 @@ class Seq2SeqConfig:
     positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
     max_length: int = 256  # tokens with end mark: the longest to train on, and all that learned positions know
     tie: Literal["none", "decoder", "all"] = "all"  # which embeddings are one table: target and output, or source too
+    scale_embedding: bool = True  # embeddings are multiplied by √D where they are read
+    output_bias: bool = False  # a bias of every token's score
     ignore_case: bool = False  # read sources in lower case: a small corpus then teaches every word in one form
     embedding_dropout: float = 0.1
     attention_dropout: float = 0.1
@@ -76,9 +78,10 @@ class Seq2Seq(Model):
     def __init__(self, config: Seq2SeqConfig):
         self.config = config
         width, size = config.width, config.vocab_size
-        self.source = Input(Embedding(size, width, math.sqrt(width)), *_positions(config))
+        scale = math.sqrt(width) if config.scale_embedding else 1.0
+        self.source = Input(Embedding(size, width, scale), *_positions(config))
         self.encoder = [Block(*_sub_layers(config, causal=False)) for _ in range(config.encoder_layers)]
-        target = self.source.embedding if config.tie == "all" else Embedding(size, width, math.sqrt(width))
+        target = self.source.embedding if config.tie == "all" else Embedding(size, width, scale)
         self.target = Input(target, *_positions(config))
         self.decoder = []
         for _ in range(config.decoder_layers):
@@ -89,6 +92,7 @@ class Seq2Seq(Model):
         if config.norm == "pre":
             self.encoder_norm, self.decoder_norm = LayerNorm(width, config.bias), LayerNorm(width, config.bias)
         self.output = Embedding(size, width) if config.tie == "none" else target
+        self.output_bias = Parameter((size,), zeros) if config.output_bias else None
 
     def encode(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """Read the sources.  Shapes: ids (M,) -> memory (M, D)."""
@@ -107,21 +111,26 @@ class Seq2Seq(Model):
     def logits(self, x: Array, tape: Tape) -> Array:
         """Scores of all tokens as the next one.  Shapes: (N, D) -> (N, V)."""
         table = self.output.table.data
-        return np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
+        scores = np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
+        if self.output_bias:
+            scores += self.output_bias.data
+        return scores
 
     def loss(self, batch: Seq2SeqBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:
         """The sums of the losses of all target tokens; `backward` follows if the tape keeps."""
         memory = self.encode(batch.sources, batch.source_rows, tape)
         x = self.decode(batch.inputs, memory, batch.rows, tape)
-        table = self.output.table.data
-        sums, saved = output_loss(x, table, None, batch.labels, smoothing, prior, tape.keeps, tape.empty)
+        table, bias = self.output.table.data, self.output_bias and self.output_bias.data
+        sums, saved = output_loss(x, table, bias, batch.labels, smoothing, prior, tape.keeps, tape.empty)
         tape.push(self, saved)
         return sums
 
     def backward(self, tape: Tape, dloss: float = 1.0) -> None:
         """Add dloss times the gradient of the last `loss` on this tape to the tape's gradients."""
-        dx, dtable, _ = output_loss_backward(dloss, tape.pop(self))
+        dx, dtable, dbias = output_loss_backward(dloss, tape.pop(self))
         tape.accumulate(self.output.table, dtable)
+        if self.output_bias:
+            tape.accumulate(self.output_bias, dbias)
         pre_norm = self.config.norm == "pre"
         dx = self.decoder_norm.backward(dx, tape) if pre_norm else dx
         dmemory = None

@@ -65,8 +65,11 @@ def load_model(directory: Path, dtype: type = np.float32) -> Model:
     """Read a model back.  Raises ModelError where the directory is missing, damaged, foreign or of another version."""
     config = read_json(directory / CONFIG_FILE)
     if config.get("format") != FORMAT_VERSION:
-        found = f"format {config['format']!r}" if "format" in config else "no format, as models from elsewhere"
-        raise ModelError(f"{directory / CONFIG_FILE} has {found}: this version reads format {FORMAT_VERSION}")
+        found = f"format {config['format']!r}" if "format" in config else "no format"
+        elsewhere = "" if "format" in config else ", and toolkit import reads models from elsewhere"
+        raise ModelError(
+            f"{directory / CONFIG_FILE} has {found}: this version reads format {FORMAT_VERSION}{elsewhere}"
+        )
     if config.get("kind") not in list(_KINDS):  # a list: JSON may hold what cannot be hashed
         raise ModelError(f"{directory / CONFIG_FILE} describes a model of kind {config.get('kind')!r}, unknown here")
     model_class, config_class = _KINDS[config["kind"]]

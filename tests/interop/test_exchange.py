@@ -1,0 +1,201 @@
+"""Whole models, with their tokenizers, out to other libraries and in again."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from sentencepiece import SentencePieceProcessor
+
+import toolkit
+from tests.checks import random_model, small_config
+from tests.conftest import ENGLISH
+from toolkit.errors import ConfigError, ModelError, ToolkitError
+from toolkit.interop import export_model, import_model, write_hugging_face
+from toolkit.models.storage import load_model, read_metrics
+from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, load_tokenizer
+
+FORMATS = ["hugging-face", "ctranslate2"]
+PROMPTS = ["I am a", "She eats", ""]
+
+
+@pytest.fixture
+def marian(tmp_path, tiny_model):
+    """A MarianMTModel of somebody else: SentencePiece models, and ids of its own."""
+    directory = tmp_path / "marian"
+    directory.mkdir()
+    content = (tiny_model / "tokenizer.model").read_bytes()
+    own = SentencePieceProcessor(model_proto=content)
+    pieces = [own.id_to_piece(index) for index in range(own.vocab_size())]
+    texts = [piece for index, piece in enumerate(pieces) if not (own.is_control(index) or own.is_unknown(index))]
+    ids = {piece: index for index, piece in enumerate(["</s>", "<unk>", *texts, "<pad>"])}
+    for name in ("source.spm", "target.spm"):
+        (directory / name).write_bytes(content)
+    (directory / "vocab.json").write_text(json.dumps(ids))
+    config = small_config(vocab_size=len(ids), norm="post", max_length=32)
+    write_hugging_face(random_model(config, np.random.default_rng(0), np.float32), directory)
+    special = dict.fromkeys(("pad_token_id", "decoder_start_token_id"), ids["<pad>"]) | {"eos_token_id": 0}
+    settings = json.loads((directory / "config.json").read_text()) | special | {"bos_token_id": None, "toolkit": None}
+    (directory / "config.json").write_text(json.dumps(settings))
+    (directory / "generation_config.json").unlink()
+    return directory
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_a_translator_comes_back_as_it_was(tiny_model, tmp_path, to):
+    there = export_model(tiny_model, tmp_path / "there", to)
+    back = import_model(tmp_path / "there", tmp_path / "back")
+    assert there.model.parameter_count == back.model.parameter_count
+    before, after = toolkit.load(tiny_model), toolkit.load(tmp_path / "back")
+    assert after.translate(list(ENGLISH)) == before.translate(list(ENGLISH))
+    scores = [model.score(ENGLISH, ENGLISH) for model in (before, after)]
+    np.testing.assert_allclose(*([each.score for each in found] for found in scores), rtol=1e-4)
+    assert read_metrics(tmp_path / "back")["command"].startswith("toolkit import ")
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("begin", [True, False])
+def test_a_language_model_comes_back_as_it_was(make_gpt, tmp_path, to, begin):
+    own = make_gpt(tmp_path / "own", begin=begin)
+    export_model(own, tmp_path / "there", to)
+    import_model(tmp_path / "there", tmp_path / "back")
+    before, after = toolkit.load(own), toolkit.load(tmp_path / "back")
+    assert after.model.config.begin == begin
+    assert after.generate(PROMPTS, max_new_tokens=12) == before.generate(PROMPTS, max_new_tokens=12)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("tokenizer", [ByteTokenizer(), CharacterTokenizer.train(ENGLISH)], ids=["byte", "character"])
+def test_with_other_tokenizers(make_gpt, tmp_path, to, tokenizer):
+    own = make_gpt(tmp_path / "own", tokenizer)
+    export_model(own, tmp_path / "there", to)
+    import_model(tmp_path / "there", tmp_path / "back")
+    before, after = toolkit.load(own), toolkit.load(tmp_path / "back")
+    assert type(after.tokenizer) is type(tokenizer)
+    assert after.generate("I am", max_new_tokens=12) == before.generate("I am", max_new_tokens=12)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("name", ["en-ne", "stories", "stories-ne"])
+def test_every_model_that_ships_leaves_and_returns(tmp_path, name, to):
+    there = export_model(name, tmp_path / "there", to)
+    classes = {"en-ne": ("MarianMTModel", "ctranslate2.Translator")}
+    expected = classes.get(name, ("Starcoder2ForCausalLM", "ctranslate2.Generator"))
+    assert there.name == expected[FORMATS.index(to)]
+    import_model(tmp_path / "there", tmp_path / "back")
+    before, after = toolkit.load(name), toolkit.load(tmp_path / "back")
+    if name == "en-ne":
+        texts = ["I am a boy.", "Where is my book?"]
+        assert after.translate(texts) == before.translate(texts)
+    else:
+        prompt = "एकादेशमा" if name == "stories-ne" else "Once upon a time"
+        assert after.generate(prompt, max_new_tokens=20) == before.generate(prompt, max_new_tokens=20)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_half_precision(tiny_gpt, tmp_path, to):
+    for name, half in (("whole", False), ("half", True)):
+        export_model(tiny_gpt, tmp_path / name, to, half)
+        import_model(tmp_path / name, tmp_path / f"{name}-back")
+    sizes = [sum(path.stat().st_size for path in (tmp_path / name).glob("model.*")) for name in ("whole", "half")]
+    assert sizes[1] < 0.7 * sizes[0]
+    whole, half = (load_model(tmp_path / f"{name}-back").arrays() for name in ("whole", "half"))
+    for name, value in whole.items():
+        np.testing.assert_array_equal(half[name], value.astype(np.float16).astype(np.float32))
+
+
+def test_a_model_from_elsewhere_translates_and_goes_on(marian, tmp_path):
+    found = import_model(marian, tmp_path / "own")
+    assert (found.name, found.model.config.output_bias) == ("MarianMTModel", True)
+    own = toolkit.load(tmp_path / "own")
+    translations = own.translate(list(ENGLISH), max_new_tokens=9)
+    assert all(translations)
+    for to in FORMATS:
+        export_model(tmp_path / "own", tmp_path / to, to)
+    import_model(tmp_path / "hugging-face", tmp_path / "back")
+    assert toolkit.load(tmp_path / "back").translate(list(ENGLISH), max_new_tokens=9) == translations
+
+
+def test_it_is_told_that_case_is_ignored(make_model, tmp_path):
+    own = make_model(tmp_path / "own", ignore_case=True)
+    assert "lower case" in export_model(own, tmp_path / "one", "ctranslate2").notes[0]
+    assert export_model(own, tmp_path / "two").notes == []
+
+
+# What goes wrong leaves nothing behind
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_an_existing_directory_is_not_replaced(tiny_gpt, tmp_path, to):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "letter.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="there already exists: choose another DIRECTORY"):
+        export_model(tiny_gpt, tmp_path / "there", to)
+    with pytest.raises(ConfigError, match="there already exists"):
+        import_model(tiny_gpt, tmp_path / "there")
+    assert [path.name for path in tmp_path.rglob("*")] == ["there", "letter.txt"]
+
+
+def test_a_model_that_nobody_else_has_leaves_nothing(make_gpt, tmp_path):
+    own = make_gpt(tmp_path / "own", norm="rms")
+    with pytest.raises(ModelError, match="no class of transformers computes what this model does"):
+        export_model(own, tmp_path / "there")
+    assert [path.name for path in tmp_path.iterdir()] == ["own"]
+
+
+def remove(name):
+    return lambda directory: (directory / name).unlink()
+
+
+def other_vocabulary(directory):
+    (directory / "vocab.json").write_text(json.dumps({"</s>": 0, "<unk>": 1, "x": 5000}))
+
+
+SPOILED = {
+    "no settings": (remove("config.json"), "it has no config.json"),
+    "no weights": (remove("model.safetensors"), "has no weights"),
+    "no tokenizer": (remove("vocab.json"), "no tokenizer that the toolkit can read"),
+    "another tokenizer": (other_vocabulary, "they belong to different models"),
+    "a broken tokenizer": (lambda path: (path / "target.spm").write_bytes(b"x"), "holds no SentencePiece model"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_a_damaged_source_leaves_nothing(marian, tmp_path, name):
+    spoil, words = SPOILED[name]
+    spoil(marian)
+    with pytest.raises(ModelError, match=words):
+        import_model(marian, tmp_path / "own")
+    assert [path.name for path in tmp_path.iterdir()] == ["marian"]
+
+
+def test_what_is_no_source(tiny_model, tmp_path):
+    for source, words in [
+        (tmp_path / "nowhere", "nowhere is not a directory: give one that transformers or CTranslate2 has written"),
+        (tiny_model / "config.json", "config.json is not a directory"),
+        (tiny_model, "is a model of this toolkit already: there is nothing to import"),
+        (tmp_path, "it has no config.json"),
+    ]:
+        with pytest.raises(ToolkitError, match=words):
+            import_model(source, tmp_path / "own")
+
+
+def test_every_end_of_a_file_is_noticed(tiny_gpt, tmp_path):
+    """Cut off anywhere, a file of an export is refused in a sentence or gives the same model."""
+    export_model(tiny_gpt, tmp_path / "there")
+    before = load_model(tiny_gpt).arrays()
+    for path in sorted((tmp_path / "there").iterdir()):
+        whole = path.read_bytes()
+        for keep in {0, 1, 7, 9, len(whole) // 3, len(whole) // 2, len(whole) - 1}:
+            path.write_bytes(whole[:keep])
+            try:
+                import_model(tmp_path / "there", tmp_path / "back")
+            except ToolkitError:
+                pass
+            else:
+                after = load_model(tmp_path / "back").arrays()
+                assert all((before[name] == after[name]).all() for name in before)
+                assert load_tokenizer(tmp_path / "back").vocab_size == load_tokenizer(tiny_gpt).vocab_size
+                shutil.rmtree(tmp_path / "back")
+        path.write_bytes(whole)
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]

@@ -1,0 +1,29 @@
+"""toolkit import: a model of another library becomes one of this toolkit."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from toolkit.commands.console import emit
+from toolkit.interop import import_model
+
+
+@dataclass
+class ImportModel:
+    """Make a model directory of this toolkit out of one that transformers or CTranslate2 has written.
+
+    Of transformers: MarianMTModel, PegasusForConditionalGeneration, GPT2LMHeadModel, LlamaForCausalLM and
+    Starcoder2ForCausalLM, with weights in safetensors. Of CTranslate2: translators and language models of the same
+    kinds, whatever their weights are quantised to, with the tokenizer's files beside them. Tokenizers in the format of
+    the tokenizers library need the extra: pip install 'toolkit[hf]'.
+    """
+
+    source: Positional[Path]
+    """Directory of the model as it is. Which library wrote it is found out from its files."""
+    directory: Positional[Path]
+    """Directory to write; it must not exist yet."""
+
+    def run(self) -> None:
+        found = import_model(self.source, self.directory)
+        emit([f"{self.directory}: {found.model.parameter_count:,} parameters, from {found.name}"])

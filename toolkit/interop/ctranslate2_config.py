@@ -1,0 +1,202 @@
+"""The config of a model of CTranslate2, which has none: from the shapes and the single numbers in its model.bin.
+
+A number that is missing has the value that CTranslate2's own code gives it (src/layers).
+"""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from toolkit.errors import ConfigError
+from toolkit.functional.arrays import Array
+from toolkit.functional.positions import sinusoidal_positions
+from toolkit.interop.ctranslate2_variables import Source
+from toolkit.models.gpt import GPTConfig
+from toolkit.models.seq2seq import Seq2SeqConfig
+
+# Their numbers of the activations, as in their `common_spec.Activation`.
+ACTIVATIONS = {"relu": 0, "gelu_tanh": 1, "silu": 2, "gelu": 3}
+SEQ2SEQ_EPS = 1e-5  # of the layer norms in ours
+
+# Nothing in the directory says how long a text may be where positions are computed.
+_CONTEXT = 2048
+_POSITIONS = 1024
+
+_ENCODINGS = "position_encodings/encodings"
+
+
+def seq2seq_config(source: Source, settings: dict[str, Any]) -> Seq2SeqConfig:
+    """The config of an encoder-decoder.  settings: of config.json.
+
+    Raises ModelError, naming it, for what ours have no counterpart of.
+    """
+    sides = ("encoder", "decoder")
+    target, from_, output = "decoder/embeddings/weight", "encoder/embeddings_0/weight", "decoder/projection/weight"
+    size, width = _shape(source, target)
+    tied = source.is_same(target, output)
+    activation = source.agreed([f"{side}/activation" for side in sides], 0)
+    scales = {side: _scale(source, side, width) for side in sides}
+    if scales["encoder"] != scales["decoder"]:
+        raise source.refusal("scales the embeddings of sources and targets differently: here they are treated alike")
+    if not math.isclose(_epsilon(source, settings, SEQ2SEQ_EPS), SEQ2SEQ_EPS, rel_tol=1e-3):
+        raise source.refusal(f"has layer norms with an epsilon other than {SEQ2SEQ_EPS:g}")
+    positions, length = _positions(source, list(sides), width)
+    return _made(
+        source,
+        Seq2SeqConfig,
+        vocab_size=size,
+        width=width,
+        heads=int(source.agreed([f"{side}/num_heads" for side in sides], 8)),
+        feed_forward=_shape(source, "encoder/layer_0/ffn/linear_0/weight")[0],
+        encoder_layers=_layers(source, "encoder"),
+        decoder_layers=_layers(source, "decoder"),
+        activation=_activation(source, activation),
+        norm="pre" if source.agreed([f"{side}/pre_norm" for side in sides], 1) else "post",
+        bias=_has_bias(source),
+        positions=positions,
+        max_length=length,
+        tie="none" if not tied else "all" if source.is_same(target, from_) else "decoder",
+        scale_embedding=scales["decoder"],
+        output_bias=source.has("decoder/projection/bias"),
+        **dict.fromkeys(_DROPOUTS, 0.0),
+    )
+
+
+def gpt_config(source: Source, settings: dict[str, Any]) -> GPTConfig:
+    """The config of a language model.  settings: of config.json.
+
+    Raises ModelError, naming it, for what ours have no counterpart of.
+    """
+    embedding = "decoder/embeddings/weight"
+    size, width = _shape(source, embedding)
+    layers, heads = _layers(source, "decoder"), int(source.number("decoder/num_heads", 8))
+    attentions = [f"decoder/layer_{index}/self_attention" for index in range(layers)]
+    each = {name: int(source.agreed([f"{a}/{name}" for a in attentions], value)) for name, value in _EACH.items()}
+    if not source.number("decoder/pre_norm", 1):
+        raise source.refusal("has its norms after the sub-layers: language models have them in front here")
+    if _scale(source, "decoder", width):
+        raise source.refusal("scales its embeddings, which language models do not do here")
+    if heads < 1 or width % heads or each["head_dim"] not in (-1, width // heads):
+        raise source.refusal(f"has {heads} heads that do not divide its {width} dimensions among them")
+    rms = not source.has("decoder/layer_norm/beta")
+    gated = source.has("decoder/layer_0/ffn/linear_0_noact/weight")
+    activation = _activation(source, source.number("decoder/activation", 0))
+    if gated and activation != "silu":
+        raise source.refusal(f"gates its feed-forward networks by {activation}: only silu does that here")
+    rotary = each["rotary_dim"] >= 0
+    if rotary and each["rotary_dim"] not in (0, width // heads):
+        raise source.refusal(f"turns only {each['rotary_dim']} of a head's {width // heads} dimensions by position")
+    positions, length = ("rotary", _CONTEXT) if rotary else _positions(source, ["decoder"], width)
+    window = max(each["sliding_window"], int(source.number("decoder/sliding_window", 0)))
+    return _made(
+        source,
+        GPTConfig,
+        vocab_size=size,
+        width=width,
+        layers=layers,
+        heads=heads,
+        key_value_heads=0 if each["num_heads_kv"] in (-1, heads) else each["num_heads_kv"],
+        feed_forward=_shape(source, "decoder/layer_0/ffn/linear_0/weight")[0],
+        activation="swiglu" if gated else activation,
+        norm="rms" if rms else "layer",
+        norm_eps=_epsilon(source, settings, 1e-6 if rms else 1e-5),
+        bias=_has_bias(source),
+        positions=positions,
+        rotary_base=source.agreed([f"{a}/rotary_base" for a in attentions], 10000.0),
+        max_length=min(length, window) if window > 0 else length,
+        tie=source.is_same(embedding, "decoder/projection/weight"),
+        output_bias=source.has("decoder/projection/bias"),
+        **dict.fromkeys(_DROPOUTS, 0.0),
+    )
+
+
+_DROPOUTS = ("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout")
+# What each attention has as a number, and what it is where that is missing.
+_EACH = {"num_heads_kv": -1, "head_dim": -1, "sliding_window": 0, "rotary_dim": -1}
+
+
+def is_interleaved(source: Source, config: GPTConfig) -> bool:
+    """Whether rotary positions turn neighbours in a head together, 2i and 2i + 1, and not i and i + K/2."""
+    names = [f"decoder/layer_{index}/self_attention/rotary_interleave" for index in range(config.layers)]
+    return config.positions == "rotary" and bool(source.agreed(names, 1))
+
+
+def _made(source: Source, config_class: type, **settings: Any) -> Any:
+    try:
+        return config_class(**settings)
+    except ConfigError as error:
+        raise source.refusal(f"describes a model that cannot be: {error}") from None
+
+
+def _epsilon(source: Source, settings: dict[str, Any], usual: float) -> float:
+    value = settings.get("layer_norm_epsilon")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise source.refusal(f"belongs to a damaged config.json: layer_norm_epsilon is {value!r:.60}")
+    return usual if value is None else float(value)
+
+
+def _shape(source: Source, name: str) -> tuple[int, int]:
+    array = source.take(name)
+    if array.ndim != 2:
+        raise source.refusal(f"is damaged: {name} is not a matrix")
+    return array.shape
+
+
+def _layers(source: Source, side: str) -> int:
+    numbers = {int(found[1]) for name in source.names() if (found := re.match(rf"{side}/layer_(\d+)/", name))}
+    return len(numbers)
+
+
+def _activation(source: Source, number: float) -> str:
+    for name, theirs in ACTIVATIONS.items():
+        if theirs == number:
+            return name
+    raise source.refusal(f"has activation {number:g} of CTranslate2's, which is none of {', '.join(ACTIVATIONS)}")
+
+
+def _scale(source: Source, side: str, width: int) -> bool:
+    """Whether embeddings are multiplied by √D: a switch, or the factor itself."""
+    name = f"{side}/scale_embeddings"
+    value = source.number(name, 1)
+    if not source.is_stored_as(name, "f"):
+        return bool(value)
+    for factor in (1.0, math.sqrt(width)):
+        if math.isclose(value, factor, rel_tol=1e-3):
+            return factor != 1
+    raise source.refusal(f"multiplies embeddings by {value:g}: here it is the root of their width, or 1")
+
+
+def _has_bias(source: Source) -> bool:
+    """Whether linear maps or layer norms have a bias that does something."""
+    names = source.names()
+    if any(name.endswith("/bias") and name != "decoder/projection/bias" for name in names):
+        return True
+    return any(source.take(name).any() for name in names if name.endswith("/beta"))
+
+
+def _positions(source: Source, sides: list[str], width: int) -> tuple[str, int]:
+    """Which positions are added to embeddings, and how many there are at least."""
+    tables = []
+    for side in sides:
+        name = f"{side}/{_ENCODINGS}"
+        if not source.has(name):
+            source.add(name, _computed_positions(_POSITIONS, width))
+        tables.append(source.take(name))
+        if tables[-1].ndim != 2 or tables[-1].shape[1] != width:
+            raise source.refusal(f"is damaged: {name} is not a table of {width} columns")
+    length = min(map(len, tables))
+    near = 1e-3 if source.is_stored_as(f"{sides[0]}/{_ENCODINGS}", "f2") else 1e-4
+    for layout, name in (("interleaved", "sinusoidal"), ("halves", "sinusoidal_halves")):
+        waves = sinusoidal_positions(max(map(len, tables)), width, layout)
+        if all(np.allclose(table, waves[: len(table)], rtol=0, atol=near) for table in tables):
+            return name, length
+    return "learned", length
+
+
+def _computed_positions(length: int, width: int) -> Array:
+    """The positions of a model that stores none: as the paper's, but counted from 1, and the longest wave is 20000π."""
+    rates = np.exp(np.arange(width // 2) * (-math.log(10000.0) / max(width // 2 - 1, 1)))
+    angles = (np.arange(length)[:, None] + 1) * rates
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)

@@ -1,0 +1,151 @@
+"""The file model.bin of CTranslate2: named arrays, some of them under several names.
+
+Little-endian, one thing after the other, as its Python package writes it (`ctranslate2.specs.model_spec`, version 6):
+
+    version u32, name of the specification, its revision u32
+    number of variables u32, and for each: name, rank u8, dimensions u32 ..., type u8, bytes u32, the bytes
+    number of aliases u32, and for each: alias, name of the variable
+
+A string is its length with the final zero byte (u16), its bytes, and that zero.
+"""
+
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from toolkit.errors import ModelError
+from toolkit.files import atomic_writer
+from toolkit.functional.arrays import Array
+
+MODEL_FILE = "model.bin"
+
+_VERSION = 6
+# Types by their number; bfloat16, which NumPy does not have, is read as the upper half of a float32.
+_TYPES = ("<f4", "|i1", "<i2", "<i4", "<f2", "<u2")
+_BFLOAT16 = 5
+_MOST_BYTES = 2**32 - 1
+
+
+class Variables(NamedTuple):
+    """What a model.bin holds."""
+
+    specification: str  # which kind of model it is
+    revision: int
+    arrays: dict[str, Array]  # as they are stored, bfloat16 as float32; quantised weights have a "..._scale" beside
+    aliases: dict[str, str]  # other names of these arrays
+
+
+def write_variables(path: Path, variables: Variables, half: bool = False) -> None:
+    """Write a model.bin; `half` stores arrays of floats, but not single numbers, as float16.
+
+    Raises DataError where the file cannot be written, ModelError for an array that the format cannot hold, or numbers
+    that float16 cannot.
+    """
+    with atomic_writer(path) as file:
+        file.write(struct.pack("<I", _VERSION))
+        _write_string(file, variables.specification)
+        file.write(struct.pack("<II", variables.revision, len(variables.arrays)))
+        for name in sorted(variables.arrays):
+            _write_array(file, name, variables.arrays[name], half)
+        file.write(struct.pack("<I", len(variables.aliases)))
+        for alias, name in sorted(variables.aliases.items()):
+            _write_string(file, alias)
+            _write_string(file, name)
+
+
+def _write_array(file: BinaryIO, name: str, array: Array, half: bool) -> None:
+    array = np.asarray(array)
+    if array.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            array = array.astype("<f2" if half and array.ndim else "<f4")
+        if half and np.isinf(array).any():
+            raise ModelError(f"{name} has weights that are too large for float16: store it in float32")
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    if array.nbytes > _MOST_BYTES:
+        raise ModelError(f"{name} has {array.nbytes} bytes, which {MODEL_FILE} cannot hold: store it in half precision")
+    _write_string(file, name)
+    file.write(struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape))
+    file.write(struct.pack("<BI", _TYPES.index(array.dtype.str), array.nbytes))
+    file.write(array.tobytes())
+
+
+def _write_string(file: BinaryIO, text: str) -> None:
+    content = text.encode() + b"\0"
+    file.write(struct.pack("<H", len(content)) + content)
+
+
+def read_variables(path: Path) -> Variables:
+    """Read a model.bin; the arrays are views of its bytes.
+
+    Raises ModelError where it is missing, damaged, or of another version.
+    """
+    try:
+        reader = _Reader(path.read_bytes())
+    except FileNotFoundError:
+        raise ModelError(f"{path.parent} is not a CTranslate2 model: it has no {path.name}") from None
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        version = reader.number("I")
+        if version != _VERSION:
+            raise ModelError(f"{path} has binary version {version}, and version {_VERSION} is read: convert it again")
+        specification, revision = reader.string(), reader.number("I")
+        arrays = dict(reader.array() for _ in range(reader.number("I")))
+        aliases = {reader.string(): reader.string() for _ in range(reader.number("I"))}
+    except (struct.error, ValueError, IndexError):  # ValueError: no UTF-8, or not what the shape says
+        raise ModelError(f"{path} is damaged or incomplete: copy the whole model again") from None
+    if not reader.at_end or not set(aliases.values()) <= arrays.keys():
+        raise ModelError(f"{path} is damaged: it does not end where it should, or names what it does not hold")
+    return Variables(specification, revision, arrays, aliases)
+
+
+class _Reader:
+    """Bytes that are read from the front.  Raises struct.error, ValueError or IndexError where they do not fit."""
+
+    def __init__(self, content: bytes):
+        self._content, self._place = content, 0
+
+    def number(self, kind: str) -> int:
+        (value,) = struct.unpack_from(f"<{kind}", self._content, self._place)
+        self._place += struct.calcsize(f"<{kind}")
+        return value
+
+    def string(self) -> str:
+        return bytes(self._take(self.number("H"))).removesuffix(b"\0").decode()
+
+    def array(self) -> tuple[str, Array]:
+        name, rank = self.string(), self.number("B")
+        shape = tuple(self.number("I") for _ in range(rank))
+        kind, size = self.number("B"), self.number("I")
+        array = np.frombuffer(self._take(size), _TYPES[kind]).reshape(shape)
+        return name, (array.astype(np.uint32) << 16).view(np.float32) if kind == _BFLOAT16 else array
+
+    def _take(self, size: int) -> memoryview:
+        part = memoryview(self._content)[self._place : self._place + size]
+        if len(part) < size:
+            raise ValueError("the file ends early")
+        self._place += size
+        return part
+
+    @property
+    def at_end(self) -> bool:
+        return self._place == len(self._content)
+
+
+def dequantised(variables: Mapping[str, Array], name: str) -> Array:
+    """A variable in float32: one of int8 or int16 divided by its scale, of which int8 has one for every row.
+
+    Raises ModelError where it is of another type, or where no scale that belongs to it lies beside.
+    """
+    array, scale = variables[name], variables.get(f"{name}_scale")
+    if array.dtype.kind == "f":
+        return array.astype(np.float32)
+    if array.dtype not in (np.int8, np.int16):
+        raise ModelError(f"{name} is stored as {array.dtype}, which are no weights")
+    if scale is None or scale.shape not in ((), array.shape[:1]) or not (scale > 0).all():
+        raise ModelError(f"{name} is stored as {array.dtype}, and no scale that fits lies beside it")
+    columns = (1,) * (array.ndim - scale.ndim if scale.ndim else 0)
+    return (array / scale.reshape(scale.shape + columns)).astype(np.float32)

@@ -1,0 +1,187 @@
+"""Our encoder-decoder, and the two classes that compute the same: MarianMTModel with a norm after each sub-layer,
+PegasusForConditionalGeneration with a norm before it.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from toolkit.errors import ModelError
+from toolkit.functional.positions import sinusoidal_positions
+from toolkit.interop.architecture import Architecture, read_activation, written_activation
+from toolkit.interop.entries import Entry, Table, linear, norm
+from toolkit.interop.foreign_settings import ForeignSettings
+from toolkit.interop.foreign_weights import ForeignWeights
+from toolkit.models.seq2seq import Seq2SeqConfig
+
+_SHARED, _LM_HEAD = "model.shared.weight", "lm_head.weight"
+_ENCODER_TABLE, _DECODER_TABLE = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
+
+
+class EncoderDecoder(Architecture):
+    """What Marian and Pegasus have in common: everything but where the norms are and how tables are shared."""
+
+    config_class = Seq2SeqConfig
+    output_bias = "final_logits_bias"
+    norm: str
+
+    def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> Seq2SeqConfig:
+        self._refuse(settings)
+        dropout = settings.get("dropout", 0.1)
+        return Seq2SeqConfig(
+            vocab_size=settings.count("vocab_size", self.vocab_size),
+            width=settings.count("d_model", 1024),
+            heads=settings.count("encoder_attention_heads", 16),
+            feed_forward=settings.count("encoder_ffn_dim", 4096),
+            encoder_layers=settings.count("encoder_layers", 12),
+            decoder_layers=settings.count("decoder_layers", 12),
+            activation=read_activation(settings, "activation_function", "gelu"),
+            norm=self.norm,
+            positions="sinusoidal_halves",
+            max_length=settings.count("max_position_embeddings", 1024),
+            tie=self.tie_of(settings, weights),
+            scale_embedding=settings.get("scale_embedding", False),
+            embedding_dropout=dropout,
+            attention_dropout=settings.get("attention_dropout", 0.0),
+            activation_dropout=settings.get("activation_dropout", 0.0),
+            residual_dropout=dropout,
+        )
+
+    def tie_of(self, settings: ForeignSettings, weights: ForeignWeights) -> str:
+        raise NotImplementedError
+
+    def _refuse(self, settings: ForeignSettings) -> None:
+        """Settings that other encoder-decoders have, or that say twice how large something is."""
+        before = self.norm == "pre"
+        settings.expect("normalize_before", before)
+        settings.expect("add_final_layer_norm", before)
+        for name in ("normalize_embedding", "add_bias_logits", "is_decoder"):
+            settings.expect(name, False)
+        settings.expect("static_position_embeddings", True)
+        for name, default in (("attention_heads", 16), ("ffn_dim", 4096)):
+            settings.expect(f"decoder_{name}", settings.get(f"encoder_{name}", default))
+        settings.expect("decoder_vocab_size", None, settings.get("vocab_size", self.vocab_size))
+
+    def write_config(self, config: Seq2SeqConfig) -> dict[str, Any]:
+        return {
+            "d_model": config.width,
+            "encoder_layers": config.encoder_layers,
+            "decoder_layers": config.decoder_layers,
+            "encoder_attention_heads": config.heads,
+            "decoder_attention_heads": config.heads,
+            "encoder_ffn_dim": config.feed_forward,
+            "decoder_ffn_dim": config.feed_forward,
+            "activation_function": written_activation(config.activation),
+            "max_position_embeddings": config.max_length,
+            "scale_embedding": config.scale_embedding,
+            "static_position_embeddings": True,
+            "dropout": config.residual_dropout,
+            "attention_dropout": config.attention_dropout,
+            "activation_dropout": config.activation_dropout,
+            "encoder_layerdrop": 0.0,
+            "decoder_layerdrop": 0.0,
+            "is_encoder_decoder": True,
+        }
+
+    def misfits(self, config: Seq2SeqConfig) -> list[str]:
+        wrong = []
+        if config.norm != self.norm:
+            wrong.append(f"{config.norm}-norm")
+        if config.positions == "learned":
+            wrong.append("learned positions")
+        return wrong
+
+    def entries(self, config: Seq2SeqConfig) -> Iterator[Entry]:
+        for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
+            for layer in range(layers):
+                yield from _block(f"{side}.{layer}", f"model.{side}.layers.{layer}", config, side == "decoder")
+            if self.norm == "pre":
+                yield from norm(f"{side}_norm", f"model.{side}.layer_norm", config.width)
+
+    def is_redundant(self, name: str, weights: ForeignWeights, config: Seq2SeqConfig) -> bool:
+        """Tables of positions, which some files have.  Raises ModelError where they are not the waves that we add."""
+        if name == _SHARED:  # where no table is shared it is nobody's
+            return True
+        if not name.endswith(".embed_positions.weight"):
+            return False
+        found = weights[name]
+        waves = sinusoidal_positions(len(found), config.width, "halves")
+        if found.shape != waves.shape or not np.allclose(found, waves, atol=2e-3):
+            raise ModelError(f"{weights.where(name)}: {name} has learned positions, which a {self.name} cannot have")
+        return True
+
+
+class Marian(EncoderDecoder):
+    name, model_type, norm = "MarianMTModel", "marian", "post"
+    vocab_size = 58101
+
+    def tie_of(self, settings: ForeignSettings, weights: ForeignWeights) -> str:
+        if not settings.get("tie_word_embeddings", True):
+            return _tie_of_tables(weights)
+        return "all" if settings.get("share_encoder_decoder_embeddings", True) else "decoder"
+
+    def write_config(self, config: Seq2SeqConfig) -> dict[str, Any]:
+        sharing = {
+            "share_encoder_decoder_embeddings": config.tie == "all",
+            "tie_word_embeddings": config.tie != "none",
+            "decoder_vocab_size": config.vocab_size,
+        }
+        return super().write_config(config) | sharing
+
+    def tables(self, config: Seq2SeqConfig) -> Sequence[Table]:
+        return _tables(config.tie, encoder=(_ENCODER_TABLE,), decoder=(_DECODER_TABLE,))
+
+
+class Pegasus(EncoderDecoder):
+    name, model_type, norm = "PegasusForConditionalGeneration", "pegasus", "pre"
+    vocab_size = 50265
+
+    def tie_of(self, settings: ForeignSettings, weights: ForeignWeights) -> str:
+        return "all" if settings.get("tie_word_embeddings", True) else _tie_of_tables(weights)
+
+    def write_config(self, config: Seq2SeqConfig) -> dict[str, Any]:
+        """Either all tables are one here or none: two that are one are written twice."""
+        order = {"normalize_before": True, "add_final_layer_norm": True}
+        return super().write_config(config) | order | {"tie_word_embeddings": config.tie == "all"}
+
+    def tables(self, config: Seq2SeqConfig) -> Sequence[Table]:
+        decoder = (_DECODER_TABLE, _LM_HEAD) if config.tie == "decoder" else (_DECODER_TABLE,)
+        return _tables(config.tie, encoder=(_ENCODER_TABLE, _SHARED), decoder=decoder)
+
+
+def _tables(tie: str, encoder: tuple[str, ...], decoder: tuple[str, ...]) -> list[Table]:
+    """encoder, decoder: under which names the tables of source and target are written where they are two."""
+    if tie == "all":
+        return [Table("source.embedding.table", (_SHARED, _ENCODER_TABLE, _DECODER_TABLE, _LM_HEAD), (_SHARED,))]
+    source = Table("source.embedding.table", (_ENCODER_TABLE, _SHARED), encoder)
+    if tie == "decoder":
+        return [source, Table("target.embedding.table", (_DECODER_TABLE, _LM_HEAD, _SHARED), decoder)]
+    target = Table("target.embedding.table", (_DECODER_TABLE, _SHARED), decoder)
+    return [source, target, Table("output.table", (_LM_HEAD,), (_LM_HEAD,))]
+
+
+def _tie_of_tables(weights: ForeignWeights) -> str:
+    """Of a model that ties nothing: "decoder" where its decoder and output have equal tables all the same."""
+    if not {_DECODER_TABLE, _LM_HEAD} <= weights.keys() or weights.shape(_DECODER_TABLE) != weights.shape(_LM_HEAD):
+        return "none"
+    return "decoder" if np.array_equal(weights[_DECODER_TABLE], weights[_LM_HEAD]) else "none"
+
+
+def _block(ours: str, theirs: str, config: Seq2SeqConfig, is_decoder: bool) -> Iterator[Entry]:
+    """One layer of encoder or decoder; all maps and norms have biases there."""
+    width, hidden = config.width, config.feed_forward
+    attention = f"{theirs}.self_attn"
+    fused = dict.fromkeys((f"{attention}.{part}_proj" for part in "qkv"), width)
+    yield from linear(f"{ours}.attention.query_key_value", fused)
+    yield from linear(f"{ours}.attention.output", {f"{attention}.out_proj": width})
+    yield from norm(f"{ours}.around_attention.norm", f"{theirs}.self_attn_layer_norm", width)
+    if is_decoder:
+        attention, own = f"{theirs}.encoder_attn", f"{ours}.cross_attention"
+        yield from linear(f"{own}.query", {f"{attention}.q_proj": width})
+        yield from linear(f"{own}.key_value", dict.fromkeys((f"{attention}.{part}_proj" for part in "kv"), width))
+        yield from linear(f"{own}.output", {f"{attention}.out_proj": width})
+        yield from norm(f"{ours}.around_cross_attention.norm", f"{theirs}.encoder_attn_layer_norm", width)
+    yield from linear(f"{ours}.feed_forward.expand", {f"{theirs}.fc1": hidden})
+    yield from linear(f"{ours}.feed_forward.contract", {f"{theirs}.fc2": width})
+    yield from norm(f"{ours}.around_feed_forward.norm", f"{theirs}.final_layer_norm", width)

@@ -1,0 +1,102 @@
+"""Whole models, with their tokenizers, from other libraries and to them."""
+
+import os
+import shlex
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from toolkit.errors import ConfigError, ModelError
+from toolkit.files import check_new_directory, replaced_directory
+from toolkit.interop import ctranslate2
+from toolkit.interop.hugging_face import HuggingFaceModel, write_hugging_face
+from toolkit.interop.tokenizer_files import write_tokenizer
+from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
+from toolkit.interop.vocabulary import Vocabulary
+from toolkit.models.seq2seq import Seq2Seq
+from toolkit.models.shelf import find_model
+from toolkit.models.storage import CONFIG_FILE, load_model, read_json, save_model
+from toolkit.nn.module import Model
+from toolkit.tokenization import Tokenizer, load_tokenizer
+from toolkit.tokenization.foreign import ForeignTokenizer
+
+Format = Literal["hugging-face", "ctranslate2"]
+
+_CTRANSLATE2_WEIGHTS = "model.bin"
+
+
+class Exchanged(NamedTuple):
+    """What became of a model."""
+
+    model: Model
+    name: str  # what it is elsewhere, such as "MarianMTModel"
+    notes: list[str]  # what those who use it there should know
+
+
+def import_model(source: str | os.PathLike[str], directory: str | os.PathLike[str]) -> Exchanged:
+    """Make a model directory of ours out of one that transformers or CTranslate2 has written.
+
+    Which of the two wrote it is found out from its files. Nothing is downloaded, and nothing is unpickled.
+
+    Raises ModelError where the source is damaged or has what the toolkit has not, ConfigError where the directory
+    exists already.
+    """
+    source, directory = Path(source), Path(directory)
+    check_new_directory(directory, "DIRECTORY")
+    model, tokenizer, name = _read(source)
+    if tokenizer.vocab_size != model.config.vocab_size:
+        raise ModelError(
+            f"{source} has a tokenizer of {tokenizer.vocab_size} tokens and a model of {model.config.vocab_size}: "
+            "they belong to different models"
+        )
+    metrics = {"command": shlex.join(["toolkit", "import", str(source), str(directory)]), "imported_from": name}
+    with replaced_directory(directory) as new:
+        save_model(model, new, metrics)
+        tokenizer.save(new)
+    return Exchanged(model, name, [])
+
+
+def export_model(
+    model: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    to: Format = "hugging-face",
+    half: bool = False,
+) -> Exchanged:
+    """Write a model of ours, given as `load` takes it, in the format of another library, its tokenizer too.
+
+    half: float16. For transformers, an imported model gets back the order of tokens that it came with.
+
+    Raises ModelError where the other library has no model that computes the same, ConfigError where the directory
+    exists already.
+    """
+    found, directory = find_model(model), Path(directory)
+    check_new_directory(directory, "DIRECTORY")
+    loaded, tokenizer = load_model(found), load_tokenizer(found)
+    with replaced_directory(directory) as new:
+        if to == "ctranslate2":
+            ctranslate2.write(loaded, tokenizer, new, half)
+            kind = "Translator" if isinstance(loaded, Seq2Seq) else "Generator"
+            return Exchanged(loaded, f"ctranslate2.{kind}", _case_note(loaded))
+        order = Vocabulary(tuple(tokenizer.rows)) if isinstance(tokenizer, ForeignTokenizer) else None
+        name = write_hugging_face(loaded, new, order, half).name
+        write_tokenizer(tokenizer, new, loaded.config)
+    return Exchanged(loaded, name, [])
+
+
+def _read(source: Path) -> tuple[Model, Tokenizer, str]:
+    """A model, its tokenizer, and what the model is called elsewhere."""
+    if (source / _CTRANSLATE2_WEIGHTS).exists():
+        reading = ctranslate2.read(source)
+        tokenizer = pieces_tokenizer(source, reading.tokens, reading.vocabulary)
+        return reading.model(), tokenizer, "a model of CTranslate2"
+    if not source.is_dir():
+        raise ModelError(f"{source} is not a directory: give one that transformers or CTranslate2 has written")
+    if "format" in read_json(source / CONFIG_FILE):
+        raise ConfigError(f"{source} is a model of this toolkit already: there is nothing to import")
+    found = HuggingFaceModel(source)
+    tokenizer, vocabulary, begin = read_tokenizer(source, found.settings.values, found.size)
+    return found.read(vocabulary, begin), tokenizer, found.architecture.name
+
+
+def _case_note(model: Model) -> list[str]:
+    ignores = isinstance(model, Seq2Seq) and model.config.ignore_case
+    return ["it reads sources in lower case: put them into lower case before they are tokenized"] if ignores else []

@@ -1,0 +1,213 @@
+"""Models of Hugging Face's transformers in its own format: config.json and safetensors, in and out."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save
+
+from toolkit.errors import ConfigError, ModelError
+from toolkit.functional.arrays import Array
+from toolkit.interop.architecture import Architecture, Config
+from toolkit.interop.architectures import architecture_of, fitting_architecture
+from toolkit.interop.foreign_settings import GENERATION_FILE, OWN_ENTRY, ForeignSettings
+from toolkit.interop.foreign_weights import ForeignWeights
+from toolkit.interop.token_order import in_foreign_order, in_own_order
+from toolkit.interop.vocabulary import ABSENT, Vocabulary
+from toolkit.interop.written_positions import with_written_positions
+from toolkit.models.gpt import GPT, GPTConfig
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, write_json
+from toolkit.nn.module import Model
+from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS
+
+# Waves have no end: ours are written so far at least that encoder-decoders there read what ours read.
+_LEAST_POSITIONS = 1024
+
+# Settings of ours that no class there has a name for, or not the same values.
+_OWN_SETTINGS = ("max_length", "ignore_case", "begin")
+
+
+class HuggingFaceModel:
+    """The model in a directory that `save_pretrained` has written, not read yet.
+
+    Raises ModelError where its settings are damaged or have no counterpart, and where its weights are missing, damaged
+    or fewer than the settings ask for.
+    """
+
+    def __init__(self, directory: Path):
+        self.settings = ForeignSettings(directory)
+        self.architecture = architecture_of(self.settings)
+        self._directory, self._weights = directory, ForeignWeights(directory, self.architecture.prefix)
+        self._config = self._checked_config()
+
+    @property
+    def size(self) -> int:
+        """How many tokens it has."""
+        return self._config.vocab_size
+
+    def vocabulary(self) -> Vocabulary:
+        """The layout by what config.json and generation_config.json say, which know no token for unknown text.
+
+        Raises ModelError where an id is none of the model's.
+        """
+        if self.settings.own is not None:
+            return Vocabulary.own(self.size)
+        begin = "bos_token_id" if isinstance(self._config, GPTConfig) else "decoder_start_token_id"
+        pad, bos, eos = (self.settings.token(name) for name in ("pad_token_id", begin, "eos_token_id"))
+        return Vocabulary.plan(self.size, pad, None, bos, eos)
+
+    def read(self, vocabulary: Vocabulary, begin: bool | None = None) -> Model:
+        """The model in our layout.  begin: as in `read_hugging_face`.  Raises ModelError where weights do not fit."""
+        arrays = self._arrays()
+        self.architecture.check_unread(self._weights, self._config)
+        config, arrays = in_own_order(self._config, arrays, vocabulary)
+        model = new_model(self._with_own_settings(config, begin))
+        model.allocate()
+        model.load_arrays(arrays, str(self._directory))
+        return model
+
+    def _checked_config(self) -> Config:
+        """Our settings, tokens as many as there.  Damaged ones must not ask for more memory than the weights have."""
+        path, weights = self.settings.path, self._weights
+        try:
+            config = self.architecture.read_config(self.settings, weights)
+        except ConfigError as error:
+            raise ModelError(f"{path} describes a model that cannot be: {error}") from None
+        numbers = {name: value for name, value in asdict(config).items() if isinstance(value, int)}
+        layers = sum(value for name, value in numbers.items() if name.endswith("layers"))
+        if (
+            layers > len(weights)
+            or max(value for name, value in numbers.items() if name != "max_length") > weights.size
+        ):
+            raise ModelError(f"{path} describes a larger model than the weights beside it: copy all of it again")
+        return config
+
+    def _arrays(self) -> dict[str, Array]:
+        """Our parameters by name, tokens in the foreign order; an output bias only where the model has one."""
+        config, architecture, weights = self._config, self.architecture, self._weights
+        arrays = {table.ours: table.read(weights, self.size, config.width) for table in architecture.tables(config)}
+        bias = self._output_bias()
+        if bias is not None:
+            arrays["output_bias"] = bias
+        own = new_model(config).parameters()
+        for entry in architecture.entries(config):
+            shape = own[entry.ours].shape if entry.ours in own else (sum(entry.theirs.values()),)
+            value = entry.read(weights, shape)
+            if entry.ours in own:
+                arrays[entry.ours] = value
+        return arrays
+
+    def _output_bias(self) -> Array | None:
+        """(foreign size,): what is added to the scores of tokens, if anything; none is less probable than ABSENT."""
+        name, weights = self.architecture.output_bias, self._weights
+        if name is None or name not in weights:
+            return None
+        bias = weights[name]
+        if bias.size != self.size or np.isnan(bias).any() or bias.max() == np.inf:
+            raise ModelError(f"{weights.where(name)}: {name} is damaged: it should be a number for each token")
+        bias = np.maximum(bias.reshape(self.size), np.float32(ABSENT))
+        return bias if bias.any() else None
+
+    def _with_own_settings(self, config: Config, begin: bool | None) -> Config:
+        """With what the class has no name for: as our own export has left it, or as it usually is."""
+        own = {"begin": self.architecture.begins_texts if begin is None else begin} | (self.settings.own or {})
+        known = {name: own[name] for name in _OWN_SETTINGS if hasattr(config, name) and name in own}
+        if any(type(value) is not type(getattr(config, name)) for name, value in known.items()):
+            raise ModelError(f"{self.settings.path} is damaged: {OWN_ENTRY!r} has settings of a wrong type")
+        try:
+            return replace(config, **known)
+        except ConfigError as error:
+            raise ModelError(f"{self.settings.path} is damaged: {error}") from None
+
+
+def read_hugging_face(
+    directory: Path, vocabulary: Vocabulary | None = None, begin: bool | None = None
+) -> tuple[Model, Vocabulary]:
+    """The model of a directory that `save_pretrained` has written, in our layout of the vocabulary, and that layout.
+
+    vocabulary: the layout, if the tokenizer's files say more than config.json. begin: whether texts of a language model
+    begin with BOS; None: as our own export has it, or the class usually does.
+
+    Raises ModelError where the model is damaged or has what the toolkit has not.
+    """
+    found = HuggingFaceModel(directory)
+    vocabulary = vocabulary or found.vocabulary()
+    return found.read(vocabulary, begin), vocabulary
+
+
+def write_hugging_face(
+    model: Model, directory: Path, vocabulary: Vocabulary | None = None, half: bool = False
+) -> Architecture:
+    """Write a model into an existing directory for `from_pretrained` -> the class that it is there.
+
+    vocabulary: the layout that an imported model came with, which it gets back; None: ours, as it is. half: float16.
+
+    Raises ModelError where no class computes what the model does, and for weights beyond the range of float16.
+    """
+    own_layout = Vocabulary.own(model.config.vocab_size)
+    vocabulary = vocabulary or own_layout
+    config, arrays = in_foreign_order(model.config, model.arrays(), vocabulary)
+    config, arrays = with_written_positions(config, arrays)
+    own = None
+    if vocabulary == own_layout:
+        own = {name: value for name, value in asdict(model.config).items() if name in _OWN_SETTINGS}
+        if isinstance(config, Seq2SeqConfig):
+            config = replace(config, max_length=max(config.max_length, _LEAST_POSITIONS))
+    architecture = fitting_architecture(config)
+    dtype = np.float16 if half else np.float32
+    (directory / WEIGHTS_FILE).write_bytes(_serialised(_tensors(architecture, config, arrays), dtype))
+    special = _special_ids(config, vocabulary)
+    settings = {
+        "architectures": [architecture.name],
+        "model_type": architecture.model_type,
+        "vocab_size": config.vocab_size,
+        **architecture.write_config(config),
+        **special,
+        "forced_eos_token_id": None,  # at the length limit, an output is cut off
+        "dtype": np.dtype(dtype).name,
+        "torch_dtype": np.dtype(dtype).name,  # its name before transformers 5
+    }
+    write_json(directory / CONFIG_FILE, settings if own is None else settings | {OWN_ENTRY: own})
+    limits = {"max_length": model.config.max_length, "suppress_tokens": _suppressed(vocabulary)}
+    write_json(directory / GENERATION_FILE, special | limits)
+    return architecture
+
+
+def new_model(config: Config) -> Model:
+    """A model of these settings, without values."""
+    return (Seq2Seq if isinstance(config, Seq2SeqConfig) else GPT)(config)
+
+
+def _tensors(architecture: Architecture, config: Config, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    tensors: dict[str, Array] = {}
+    for table in architecture.tables(config):
+        tensors.update(dict.fromkeys(table.written, arrays[table.ours]))
+    for entry in architecture.entries(config):
+        tensors.update(entry.write(arrays.get(entry.ours)))
+    if architecture.output_bias:
+        bias = arrays.get("output_bias")
+        tensors[architecture.output_bias] = np.zeros((1, config.vocab_size)) if bias is None else bias[None]
+    return tensors
+
+
+def _serialised(tensors: Mapping[str, Array], dtype: type) -> bytes:
+    """The content of a safetensors file; transformers reads only those that say that they are PyTorch's."""
+    with np.errstate(over="ignore"):
+        stored = {name: np.ascontiguousarray(value, dtype) for name, value in tensors.items()}
+    if not all(np.isfinite(value).all() for value in stored.values()):
+        raise ModelError("the model has weights that are too large for float16: export it in float32")
+    return save(stored, {"format": "pt"})
+
+
+def _special_ids(config: Config, vocabulary: Vocabulary) -> dict[str, int | None]:
+    pad, bos, eos = (vocabulary.rows[ours] if vocabulary.rows[ours] >= 0 else None for ours in (PAD, BOS, EOS))
+    ids = {"pad_token_id": pad, "bos_token_id": bos, "eos_token_id": eos}
+    return ids | {"decoder_start_token_id": bos} if isinstance(config, Seq2SeqConfig) else ids
+
+
+def _suppressed(vocabulary: Vocabulary) -> list[int] | None:
+    """Foreign ids of what our searches never write: every special token but the end."""
+    reserved = {vocabulary.rows[ours] for ours in range(len(SPECIAL_TOKENS))} - {-1, vocabulary.rows[EOS]}
+    return sorted(reserved) or None

@@ -1,0 +1,281 @@
+"""Our decoder-only model, and three classes that compute the same for some of its settings: GPT2LMHeadModel with
+learned positions, LlamaForCausalLM and Starcoder2ForCausalLM with rotary ones.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from toolkit.errors import ModelError
+from toolkit.interop.architecture import Architecture, read_activation, written_activation
+from toolkit.interop.entries import Entry, Table, linear, norm
+from toolkit.interop.foreign_settings import ForeignSettings
+from toolkit.interop.foreign_weights import ForeignWeights
+from toolkit.models.gpt import GPTConfig
+
+_EMBEDDING, _OUTPUT, _LM_HEAD = "trunk.input.embedding.table", "output.table", "lm_head.weight"
+
+
+class LanguageModel(Architecture):
+    config_class = GPTConfig
+    table: str  # name of the embedding
+
+    def tables(self, config: GPTConfig) -> Sequence[Table]:
+        if config.tie:
+            return [Table(_EMBEDDING, (self.table, _LM_HEAD), (self.table,))]
+        return [Table(_EMBEDDING, (self.table,), (self.table,)), Table(_OUTPUT, (_LM_HEAD,), (_LM_HEAD,))]
+
+
+class GPT2(LanguageModel):
+    """Radford et al. 2019.  Its maps are called Conv1D and are (inputs, outputs), as ours."""
+
+    name, model_type, prefix = "GPT2LMHeadModel", "gpt2", "transformer."
+    begins_texts = False
+    vocab_size = 50257
+    table = "transformer.wte.weight"
+
+    def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
+        settings.expect("scale_attn_weights", True)
+        for name in ("scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "add_cross_attention"):
+            settings.expect(name, False)
+        width = settings.count("n_embd", 768)
+        residual = settings.get("resid_pdrop", 0.1)
+        return GPTConfig(
+            vocab_size=settings.count("vocab_size", self.vocab_size),
+            width=width,
+            layers=settings.count("n_layer", 12),
+            heads=settings.count("n_head", 12),
+            feed_forward=settings.count("n_inner", 4 * width),
+            activation=read_activation(settings, "activation_function", "gelu_new"),
+            norm_eps=settings.get("layer_norm_epsilon", 1e-5),
+            bias=True,
+            positions="learned",
+            max_length=settings.count("n_positions", 1024),
+            tie=settings.get("tie_word_embeddings", True),
+            embedding_dropout=settings.get("embd_pdrop", 0.1),
+            attention_dropout=settings.get("attn_pdrop", 0.1),
+            residual_dropout=residual,
+        )
+
+    def write_config(self, config: GPTConfig) -> dict[str, Any]:
+        return {
+            "n_embd": config.width,
+            "n_layer": config.layers,
+            "n_head": config.heads,
+            "n_inner": config.feed_forward,
+            "activation_function": written_activation(config.activation),
+            "layer_norm_epsilon": config.norm_eps,
+            "n_positions": config.max_length,
+            "tie_word_embeddings": config.tie,
+            "embd_pdrop": config.embedding_dropout,
+            "attn_pdrop": config.attention_dropout,
+            "resid_pdrop": config.residual_dropout,
+        }
+
+    def misfits(self, config: GPTConfig) -> list[str]:
+        """Sinusoidal positions fit: they are written as the table that they are."""
+        wrong = ["rotary positions"] if config.positions == "rotary" else []
+        return wrong + _misfits(config, rms=False, gated=False, grouped=False)
+
+    def entries(self, config: GPTConfig) -> Iterator[Entry]:
+        width = config.width
+        yield Entry("trunk.input.positions.embedding.table", {"transformer.wpe.weight": width})
+        for layer in range(config.layers):
+            ours, theirs = f"trunk.blocks.{layer}", f"transformer.h.{layer}"
+            yield from norm(f"{ours}.around_attention.norm", f"{theirs}.ln_1", width)
+            yield from norm(f"{ours}.around_feed_forward.norm", f"{theirs}.ln_2", width)
+            maps = {
+                "attention.query_key_value": {f"{theirs}.attn.c_attn": 3 * width},
+                "attention.output": {f"{theirs}.attn.c_proj": width},
+                "feed_forward.expand": {f"{theirs}.mlp.c_fc": config.feed_forward},
+                "feed_forward.contract": {f"{theirs}.mlp.c_proj": width},
+            }
+            for name, outputs in maps.items():
+                yield from linear(f"{ours}.{name}", outputs, transposed=False)
+        yield from norm("trunk.norm", "transformer.ln_f", width)
+
+    def is_redundant(self, name: str, weights: ForeignWeights, config: GPTConfig) -> bool:
+        """Files of the first years hold the causal mask, and the score of what it hides."""
+        return name.endswith((".attn.bias", ".attn.masked_bias"))
+
+
+class _Rotary(LanguageModel):
+    """What Llama and Starcoder2 share: rotary positions, grouped queries, and most names."""
+
+    table = "model.embed_tokens.weight"
+
+    def _read(self, settings: ForeignSettings, **own: Any) -> GPTConfig:
+        """own: the settings that the two call by different names."""
+        heads, key_value_heads = own["heads"], own["key_value_heads"]
+        settings.expect("head_dim", None, own["width"] // heads)
+        own["key_value_heads"] = 0 if key_value_heads == heads else key_value_heads
+        context = own["max_length"]
+        window = settings.get("sliding_window", context)
+        if window < context:
+            raise ModelError(
+                f"{settings.path} has sliding_window {window}, shorter than its context of {context} tokens: this "
+                "toolkit has attention over the whole context only"
+            )
+        return GPTConfig(positions="rotary", rotary_base=_rotary_base(settings), **own)
+
+    def _entries(self, config: GPTConfig, norm_bias: bool) -> Iterator[Entry]:
+        """Everything but the feed-forward networks."""
+        width = config.width
+        key_value = (config.key_value_heads or config.heads) * width // config.heads
+        for layer in range(config.layers):
+            ours, theirs = f"trunk.blocks.{layer}", f"model.layers.{layer}"
+            attention = f"{theirs}.self_attn"
+            outputs = {f"{attention}.{part}_proj": key_value if part in "kv" else width for part in "qkv"}
+            yield from linear(f"{ours}.attention.query_key_value", outputs, config.bias, optional=True)
+            yield from linear(f"{ours}.attention.output", {f"{attention}.o_proj": width}, config.bias, optional=True)
+            yield from norm(f"{ours}.around_attention.norm", f"{theirs}.input_layernorm", width, norm_bias)
+            yield from norm(f"{ours}.around_feed_forward.norm", f"{theirs}.post_attention_layernorm", width, norm_bias)
+        yield from norm("trunk.norm", "model.norm", width, norm_bias)
+
+    def is_redundant(self, name: str, weights: ForeignWeights, config: GPTConfig) -> bool:
+        """Files of the first years hold how fast the rotary positions turn."""
+        return name.endswith(".rotary_emb.inv_freq")
+
+
+class Llama(_Rotary):
+    """Touvron et al. 2023."""
+
+    name, model_type = "LlamaForCausalLM", "llama"
+    vocab_size = 32000
+
+    def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
+        settings.expect("hidden_act", "silu", "swish")
+        settings.expect("pretraining_tp", 1)
+        heads = settings.count("num_attention_heads", 32)
+        return self._read(
+            settings,
+            vocab_size=settings.count("vocab_size", self.vocab_size),
+            width=settings.count("hidden_size", 4096),
+            layers=settings.count("num_hidden_layers", 32),
+            heads=heads,
+            key_value_heads=settings.count("num_key_value_heads", heads),
+            feed_forward=settings.count("intermediate_size", 11008),
+            activation="swiglu",
+            norm="rms",
+            norm_eps=settings.get("rms_norm_eps", 1e-6),
+            bias=settings.get("attention_bias", False) or settings.get("mlp_bias", False),
+            max_length=settings.count("max_position_embeddings", 2048),
+            tie=settings.get("tie_word_embeddings", False),
+            attention_dropout=settings.get("attention_dropout", 0.0),
+        )
+
+    def write_config(self, config: GPTConfig) -> dict[str, Any]:
+        return _write_rotary(config) | {
+            "hidden_act": "silu",
+            "rms_norm_eps": config.norm_eps,
+            "attention_bias": config.bias,
+            "mlp_bias": config.bias,
+            "head_dim": config.width // config.heads,
+        }
+
+    def misfits(self, config: GPTConfig) -> list[str]:
+        wrong = [] if config.positions == "rotary" else [f"{config.positions} positions"]
+        return wrong + _misfits(config, rms=True, gated=True, grouped=True)
+
+    def entries(self, config: GPTConfig) -> Iterator[Entry]:
+        yield from self._entries(config, norm_bias=False)
+        for layer in range(config.layers):
+            ours, theirs = f"trunk.blocks.{layer}.feed_forward", f"model.layers.{layer}.mlp"
+            halves = {f"{theirs}.gate_proj": config.feed_forward, f"{theirs}.up_proj": config.feed_forward}
+            yield from linear(f"{ours}.expand", halves, config.bias, optional=True)
+            yield from linear(f"{ours}.contract", {f"{theirs}.down_proj": config.width}, config.bias, optional=True)
+
+
+class Starcoder2(_Rotary):
+    """Lozhkov et al. 2024: Llama's positions and grouped queries, with GPT-2's norms and feed-forward networks."""
+
+    name, model_type = "Starcoder2ForCausalLM", "starcoder2"
+    vocab_size = 49152
+    begins_texts = False
+
+    def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
+        norm_biases = (name for name in weights if name.endswith("norm.bias"))
+        has_bias = settings.get("use_bias", True) or any(weights[name].any() for name in norm_biases)
+        return self._read(
+            settings,
+            vocab_size=settings.count("vocab_size", self.vocab_size),
+            width=settings.count("hidden_size", 3072),
+            layers=settings.count("num_hidden_layers", 30),
+            heads=settings.count("num_attention_heads", 24),
+            key_value_heads=settings.count("num_key_value_heads", 2),
+            feed_forward=settings.count("intermediate_size", 12288),
+            activation=read_activation(settings, "hidden_act", "gelu_pytorch_tanh"),
+            norm_eps=settings.get("norm_epsilon", 1e-5),
+            bias=has_bias,
+            max_length=settings.count("max_position_embeddings", 4096),
+            tie=settings.get("tie_word_embeddings", True),
+            embedding_dropout=settings.get("embedding_dropout", 0.0),
+            attention_dropout=settings.get("attention_dropout", 0.0),
+            residual_dropout=settings.get("residual_dropout", 0.0),
+        )
+
+    def write_config(self, config: GPTConfig) -> dict[str, Any]:
+        return _write_rotary(config) | {
+            "hidden_act": written_activation(config.activation),
+            "norm_epsilon": config.norm_eps,
+            "use_bias": config.bias,
+            "sliding_window": None,
+            "embedding_dropout": config.embedding_dropout,
+            "residual_dropout": config.residual_dropout,
+        }
+
+    def misfits(self, config: GPTConfig) -> list[str]:
+        wrong = [] if config.positions == "rotary" else [f"{config.positions} positions"]
+        return wrong + _misfits(config, rms=False, gated=False, grouped=True)
+
+    def entries(self, config: GPTConfig) -> Iterator[Entry]:
+        """Its norms have biases, even where nothing else has."""
+        yield from self._entries(config, norm_bias=True)
+        for layer in range(config.layers):
+            ours, theirs = f"trunk.blocks.{layer}.feed_forward", f"model.layers.{layer}.mlp"
+            yield from linear(f"{ours}.expand", {f"{theirs}.c_fc": config.feed_forward}, config.bias, optional=True)
+            yield from linear(f"{ours}.contract", {f"{theirs}.c_proj": config.width}, config.bias, optional=True)
+
+
+def _misfits(config: GPTConfig, rms: bool, gated: bool, grouped: bool) -> list[str]:
+    """What the settings have that a class has not, or lack."""
+    wrong = []
+    if (config.norm == "rms") != rms:
+        wrong.append("RMSNorm" if config.norm == "rms" else "LayerNorm")
+    if (config.activation == "swiglu") != gated:
+        wrong.append(config.activation)
+    if config.key_value_heads not in (0, config.heads) and not grouped:
+        wrong.append("grouped queries")
+    if config.output_bias:
+        wrong.append("output_bias")
+    return wrong
+
+
+def _rotary_base(settings: ForeignSettings) -> float:
+    """How slow the slowest turn is; transformers 5 keeps it under rope_parameters.
+
+    Raises ModelError for positions that are scaled or turn only a part of each head.
+    """
+    for name in ("rope_scaling", "rope_parameters"):
+        section = settings.section(name)
+        kind = section.get("rope_type", section.get("type", "default"))
+        if kind != "default" or section.get("partial_rotary_factor", 1.0) != 1.0:
+            raise ModelError(
+                f"{settings.path} has {name} of type {kind!r}: this toolkit has plain rotary positions only"
+            )
+    base = settings.section("rope_parameters").get("rope_theta")
+    return settings.get("rope_theta", 10000.0) if base is None else settings.typed("rope_theta", base, 10000.0)
+
+
+def _write_rotary(config: GPTConfig) -> dict[str, Any]:
+    return {
+        "hidden_size": config.width,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.key_value_heads or config.heads,
+        "intermediate_size": config.feed_forward,
+        "max_position_embeddings": config.max_length,
+        "rope_theta": config.rotary_base,
+        "rope_parameters": {"rope_type": "default", "rope_theta": config.rotary_base},
+        "tie_word_embeddings": config.tie,
+        "attention_dropout": config.attention_dropout,
+    }

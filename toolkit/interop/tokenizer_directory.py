@@ -1,0 +1,165 @@
+"""What the files of a directory in Hugging Face's format say about tokens."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from toolkit.errors import ModelError
+from toolkit.interop.foreign_settings import GENERATION_FILE, OWN_ENTRY
+from toolkit.interop.vocabulary import Vocabulary
+from toolkit.models.storage import read_json
+
+Json = dict[str, Any]
+
+LIBRARY_FILE, SETTINGS_FILE, NAMES_FILE = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
+SOURCE_FILE, TARGET_FILE, PIECES_FILE, MERGES_FILE = "source.spm", "target.spm", "vocab.json", "merges.txt"
+
+_ROLES = ("pad", "unk", "bos", "eos")
+
+
+class TokenizerDirectory:
+    """A directory, what config.json says, and how many tokens the model has.
+
+    Raises ModelError where a file is damaged.
+    """
+
+    def __init__(self, path: Path, config: Json, size: int):
+        self.path, self.config, self.size = path, config, size
+        self.settings, self._generation = self.json(SETTINGS_FILE), self.json(GENERATION_FILE)
+        names = self.json(NAMES_FILE) | self.settings
+        self.names = {role: _content(names.get(f"{role}_token")) for role in _ROLES}
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is in our order of the vocabulary, because the model was exported here."""
+        return isinstance(self.config.get(OWN_ENTRY), dict)
+
+    def has(self, *names: str) -> bool:
+        """Whether all of these files are there."""
+        return all((self.path / name).is_file() for name in names)
+
+    def json(self, name: str) -> Json:
+        """A JSON object; empty where there is no such file."""
+        return read_json(self.path / name) if self.has(name) else {}
+
+    def by_id(self, ids: Mapping[str, int], name: str) -> list[str | None]:
+        """(size,) The token of every id. ids: of tokens in the file `name`; others may have been added.
+
+        Raises ModelError where the model has fewer tokens.
+        """
+        tokens: list[str | None] = [None] * self.size
+        for token, index in ids.items():
+            if type(index) is not int or not 0 <= index < self.size:
+                raise ModelError(
+                    f"{self.path / name} has {token!r:.60} as token {index!r:.20}, and the model has {self.size}: "
+                    "they belong to different models"
+                )
+            tokens[index] = token
+        for index, token in self._added().items():
+            if index < self.size and tokens[index] is None:
+                tokens[index] = token
+        return tokens
+
+    def vocabulary(self, tokens: Sequence[str | None], known: Mapping[str, int] | None = None) -> Vocabulary:
+        """The layout: special tokens have the ids that the configuration gives them, else those of their names.
+
+        known: ids of special tokens by their roles, for those that neither says.
+        """
+        if self.is_own:
+            return Vocabulary.own(self.size)
+        named = {token: index for index, token in enumerate(tokens) if token is not None}
+        found = {role: self._configured(role) for role in _ROLES}
+        for role, index in found.items():
+            if index is None:
+                found[role] = named.get(self.names[role] or "", (known or {}).get(role))
+        if found["pad"] is not None and found["pad"] >= self.size:  # one that was added, and never became a row
+            found["pad"] = None
+        if found["unk"] in (found["pad"], found["bos"], found["eos"]):  # byte-level BPE knows all, and names another
+            found["unk"] = None
+        return Vocabulary.plan(self.size, **found)
+
+    def _configured(self, role: str) -> int | None:
+        """The id that generation_config.json or config.json gives a special token, of several the first."""
+        is_translator = self.config.get("is_encoder_decoder") or self.config.get("model_type") in ("marian", "pegasus")
+        name = "decoder_start_token_id" if role == "bos" and is_translator else f"{role}_token_id"
+        for settings in (self._generation, self.config):
+            value = settings.get(name)
+            value = value[0] if isinstance(value, list) and value else value
+            if type(value) is int and value >= 0:
+                return value
+        return None
+
+    def _added(self) -> dict[int, str]:
+        """Tokens that were added to those of the model's own file."""
+        added = {index: token for token, index in self.json("added_tokens.json").items() if type(index) is int}
+        listed = self.settings.get("added_tokens_decoder")
+        for index, token in listed.items() if isinstance(listed, dict) else ():
+            if index.isdecimal() and _content(token) is not None:
+                added[int(index)] = _content(token)
+        return added
+
+    def library_content(self) -> Json:
+        """What the `tokenizers` library reads: tokenizer.json, or the same of vocab.json and merges.txt.
+
+        Raises ModelError where the directory has neither.
+        """
+        if self.has(LIBRARY_FILE):
+            return self.json(LIBRARY_FILE)
+        if not self.has(PIECES_FILE, MERGES_FILE):
+            raise ModelError(
+                f"{self.path} has no tokenizer that the toolkit can read: it looks for source.spm, target.spm and "
+                f"{PIECES_FILE}, for tokenizer.model or spiece.model, for {LIBRARY_FILE}, and for {PIECES_FILE} and "
+                f"{MERGES_FILE}"
+            )
+        try:
+            lines = (self.path / MERGES_FILE).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{self.path / MERGES_FILE} is damaged: it is not text in UTF-8") from error
+        merges = [line.split(" ") for line in lines if line.strip() and not line.startswith("#version")]
+        ids = self.json(PIECES_FILE)
+        added = self._added() | {ids[name]: name for name in self.names.values() if name in ids}
+        return _byte_level(ids, merges, added, bool(self.settings.get("add_prefix_space")))
+
+
+def content_ids(content: Json) -> dict[str, int]:
+    """The ids of the tokens that the model of a tokenizer.json knows by itself."""
+    model = content.get("model")
+    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    if isinstance(vocabulary, list):  # unigram: pieces with their scores
+        pieces = [each[0] for each in vocabulary if isinstance(each, list) and each]
+        return {piece: index for index, piece in enumerate(pieces) if isinstance(piece, str)}
+    return vocabulary if isinstance(vocabulary, dict) else {}
+
+
+def _byte_level(ids: Json, merges: list[list[str]], added: Mapping[int, str], prefix: bool) -> Json:
+    """Byte-level BPE as GPT-2 has it (Radford et al. 2019), in the format of the library."""
+    step = {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": True}
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [{"id": index, "content": added[index], **flags} for index in sorted(added)],
+        "normalizer": None,
+        "pre_tokenizer": step,
+        "post_processor": None,
+        "decoder": step,
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": "",
+            "end_of_word_suffix": "",
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": False,
+            "vocab": ids,
+            "merges": merges,
+        },
+    }
+
+
+def _content(token: Any) -> str | None:
+    """The text of a token that is written as such or with settings of its own."""
+    token = token.get("content") if isinstance(token, dict) else token
+    return token if isinstance(token, str) else None

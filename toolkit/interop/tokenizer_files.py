@@ -1,0 +1,88 @@
+"""The files of a tokenizer beside a model in Hugging Face's format, for `AutoTokenizer.from_pretrained`."""
+
+from pathlib import Path
+from typing import Any
+
+from toolkit.interop.sentencepiece_json import pieces_content
+from toolkit.interop.tokenizer_directory import (
+    LIBRARY_FILE,
+    NAMES_FILE,
+    PIECES_FILE,
+    SETTINGS_FILE,
+    SOURCE_FILE,
+    TARGET_FILE,
+)
+from toolkit.interop.tokenizer_json import own_content
+from toolkit.interop.vocabulary import Vocabulary
+from toolkit.models.gpt import GPTConfig
+from toolkit.models.seq2seq import Seq2SeqConfig
+from toolkit.models.storage import write_json
+from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
+from toolkit.tokenization.foreign import ForeignTokenizer
+from toolkit.tokenization.foreign_library import LibraryTokenizer
+from toolkit.tokenization.foreign_sentencepiece import ForeignSentencePieceTokenizer
+from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
+from toolkit.tokenization.storage import write_file
+
+_ROLES = {BOS: "bos_token", EOS: "eos_token", PAD: "pad_token", UNK: "unk_token"}
+
+# No text yields a control id, whatever it looks like.
+_TEXT_IS_TEXT = {"tokenizer_class": "PreTrainedTokenizerFast", "split_special_tokens": True}
+
+# A translator whose positions are computed reads so many tokens at least (see `toolkit.api`).
+_LEAST_LENGTH = 1024
+
+
+def write_tokenizer(tokenizer: Tokenizer, directory: Path, config: Seq2SeqConfig | GPTConfig) -> None:
+    """Write the files of a tokenizer into a directory that exists.
+
+    Our own tokenizers give the same ids there, but for what `toolkit.interop.tokenizer_json` names. A SentencePiece
+    model of ours lies beside as tokenizer.model, for those who use it by itself. Tokenizers that came from elsewhere go
+    back into their old order, `Vocabulary(tokenizer.rows)`. Those with SentencePiece models are written as Marian's for
+    a translator, and then, what looks like a special token in a text becomes one, and case is not ignored.
+
+    Raises DataError where a file cannot be written.
+    """
+    if isinstance(tokenizer, ForeignTokenizer):
+        _write_foreign(tokenizer, directory, config)
+        return
+    write_json(directory / LIBRARY_FILE, own_content(tokenizer, config))
+    _write_settings(directory, {role: SPECIAL_TOKENS[index] for index, role in _ROLES.items()}, config, _TEXT_IS_TEXT)
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        tokenizer.save(directory)
+
+
+def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Seq2SeqConfig | GPTConfig) -> None:
+    """One that came from elsewhere: its ids are those that it came with."""
+    vocabulary = Vocabulary(tuple(tokenizer.rows))
+    special = {index: foreign for index, foreign in enumerate(tokenizer.rows[: len(SPECIAL_TOKENS)]) if foreign >= 0}
+    names = [tokenizer.pieces[index] for index in vocabulary.ours(range(vocabulary.foreign_size))]
+    settings = _TEXT_IS_TEXT
+    if isinstance(tokenizer, LibraryTokenizer):
+        names = tokenizer.tokens
+        write_json(directory / LIBRARY_FILE, tokenizer.content)
+    elif isinstance(tokenizer, ForeignSentencePieceTokenizer) and isinstance(config, GPTConfig):
+        write_json(directory / LIBRARY_FILE, pieces_content(tokenizer.models[0], names, special, config))
+    elif isinstance(tokenizer, ForeignSentencePieceTokenizer):
+        target, source = tokenizer.models
+        write_file(directory, TARGET_FILE, target)
+        write_file(directory, SOURCE_FILE, source or target)
+        write_json(directory / PIECES_FILE, {name: index for index, name in enumerate(names)})
+        settings = {"tokenizer_class": "MarianTokenizer"}
+    roles = {role: names[special[index]] for index, role in _ROLES.items() if index in special}
+    _write_settings(directory, roles, config, settings)
+
+
+def _write_settings(
+    directory: Path, roles: dict[str, str], config: Seq2SeqConfig | GPTConfig, settings: dict[str, Any]
+) -> None:
+    is_gpt = isinstance(config, GPTConfig)
+    longest = config.max_length if is_gpt or config.positions == "learned" else max(config.max_length, _LEAST_LENGTH)
+    shared = {
+        "model_input_names": ["input_ids", "attention_mask"],
+        "model_max_length": longest,
+        "padding_side": "left" if is_gpt else "right",  # what is continued is at the end
+        "clean_up_tokenization_spaces": False,
+    }
+    write_json(directory / NAMES_FILE, roles)
+    write_json(directory / SETTINGS_FILE, roles | settings | shared)

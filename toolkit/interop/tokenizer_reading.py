@@ -1,0 +1,163 @@
+"""Tokenizers of models from elsewhere.
+
+SentencePiece models are read as they are; what is in the format of the `tokenizers` library needs that library, the
+optional extra `hf`. Whatever our own export has written becomes the tokenizer that it was.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from toolkit.errors import ModelError
+from toolkit.interop.tokenizer_directory import (
+    LIBRARY_FILE,
+    PIECES_FILE,
+    SETTINGS_FILE,
+    SOURCE_FILE,
+    TARGET_FILE,
+    TokenizerDirectory,
+    content_ids,
+)
+from toolkit.interop.vocabulary import Vocabulary
+from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, Tokenizer, load_tokenizer
+from toolkit.tokenization.foreign import FIRST_TOKEN, shown
+from toolkit.tokenization.foreign_library import LibraryTokenizer
+from toolkit.tokenization.foreign_sentencepiece import ForeignSentencePieceTokenizer, processor
+from toolkit.tokenization.sentencepiece import FILE_NAME
+from toolkit.tokenization.special import SPECIAL_TOKENS
+from toolkit.tokenization.storage import read_file
+
+Json = dict[str, Any]
+
+_MODELS = (FILE_NAME, "spiece.model", "sentencepiece.model", "sentencepiece.bpe.model")
+_USUAL = {"pad": "<pad>", "unk": "<unk>", "eos": "</s>"}  # Marian's special tokens
+
+_PEGASUS_OFFSET = 103  # tokens that only pre-training used, between the first two and the pieces
+_PEGASUS_FIRST = 2
+
+
+class ReadTokenizer(NamedTuple):
+    """A tokenizer with our ids, and what its files say about the model."""
+
+    tokenizer: Tokenizer
+    vocabulary: Vocabulary  # which foreign id stands at each of ours
+    begin: bool | None  # whether it puts the begin mark in front of a text; None where the files do not say
+
+
+def read_tokenizer(directory: Path, config: Json, size: int) -> ReadTokenizer:
+    """The tokenizer of a directory in Hugging Face's format.
+
+    config: what config.json says. size: how many tokens the model has; those without a name are kept.
+
+    Raises ModelError where there is none, where it is damaged or belongs to another model, and where the library that
+    it needs is not installed.
+    """
+    found = TokenizerDirectory(directory, config, size)
+    own = _own(found)
+    if own is not None:
+        return ReadTokenizer(own, Vocabulary.own(size), None)
+    if found.has(SOURCE_FILE, TARGET_FILE, PIECES_FILE):
+        return _marian(found)
+    for name in _MODELS:
+        if found.has(name) and not (found.has(LIBRARY_FILE) and _is_other(directory / name)):
+            return _sentencepiece(found, name)
+    content = found.library_content()
+    vocabulary = found.vocabulary(found.by_id(content_ids(content), LIBRARY_FILE))
+    tokenizer = LibraryTokenizer(content, vocabulary.rows, directory / LIBRARY_FILE)
+    begin = found.settings.get("add_bos_token")
+    return ReadTokenizer(tokenizer, vocabulary, begin if isinstance(begin, bool) else _begins(content))
+
+
+def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
+    """The tokenizer beside a model whose tokens are known already, as CTranslate2's are.
+
+    tokens: (foreign size,). Raises ModelError where there is none, where it is damaged, or where the library that it
+    needs is not installed.
+    """
+    if vocabulary == Vocabulary.own(vocabulary.size):
+        return load_tokenizer(directory)
+    pieces = shown(tokens, vocabulary.rows)
+    if all((directory / name).is_file() for name in (SOURCE_FILE, TARGET_FILE)):
+        models = read_file(directory / TARGET_FILE), read_file(directory / SOURCE_FILE)
+        return ForeignSentencePieceTokenizer(pieces, vocabulary.rows, *models, directory / TARGET_FILE)
+    for name in _MODELS:
+        if (directory / name).is_file():
+            return _one_model(directory / name, pieces, vocabulary)
+    content = TokenizerDirectory(directory, {}, len(tokens)).library_content()
+    return LibraryTokenizer(content, vocabulary.rows, directory / LIBRARY_FILE)
+
+
+def _own(found: TokenizerDirectory) -> Tokenizer | None:
+    """One of our own tokenizers, where our export has written it."""
+    if not found.is_own:
+        return None
+    if found.has(FILE_NAME):
+        return SentencePieceTokenizer.load(found.path)
+    ids = content_ids(found.json(LIBRARY_FILE))
+    pieces = sorted(ids, key=ids.__getitem__)
+    if tuple(pieces[:FIRST_TOKEN]) != SPECIAL_TOKENS or len(pieces) != found.size:
+        return None
+    symbols, bytes_alone = pieces[FIRST_TOKEN:], ByteTokenizer()
+    if pieces == [bytes_alone.piece(index) for index in range(bytes_alone.vocab_size)]:
+        return bytes_alone
+    return CharacterTokenizer(symbols) if symbols == sorted(symbols) and max(map(len, symbols)) == 1 else None
+
+
+def _marian(found: TokenizerDirectory) -> ReadTokenizer:
+    """Pieces of two SentencePiece models, with ids that both share."""
+    if found.settings.get("separate_vocabs"):
+        raise ModelError(
+            f"{found.path} has one vocabulary for sources and one for targets: the toolkit has one for all"
+        )
+    ids = found.json(PIECES_FILE)
+    tokens = found.by_id(ids, PIECES_FILE)
+    vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in _USUAL.items() if name in ids})
+    models = read_file(found.path / TARGET_FILE), read_file(found.path / SOURCE_FILE)
+    pieces = shown(tokens, vocabulary.rows)
+    tokenizer = ForeignSentencePieceTokenizer(pieces, vocabulary.rows, *models, found.path / TARGET_FILE)
+    return ReadTokenizer(tokenizer, vocabulary, None)
+
+
+def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
+    """Pieces of one SentencePiece model with its ids, which for Pegasus are moved."""
+    own = processor(read_file(found.path / name), found.path / name)
+    is_pegasus = found.config.get("model_type") == "pegasus"
+    offset = found.settings.get("offset", _PEGASUS_OFFSET) if is_pegasus else 0
+    if type(offset) is not int or offset < 0:
+        raise ModelError(f"{found.path / SETTINGS_FILE} is damaged: offset is {offset!r:.60}")
+
+    def foreign(index: int) -> int:
+        return index + offset if index >= _PEGASUS_FIRST else index
+
+    tokens = found.by_id({own.id_to_piece(index): foreign(index) for index in range(own.vocab_size())}, name)
+    special = {"pad": own.pad_id(), "unk": own.unk_id(), "bos": own.bos_id(), "eos": own.eos_id()}
+    vocabulary = found.vocabulary(tokens, {role: foreign(index) for role, index in special.items() if index >= 0})
+    tokenizer = _one_model(found.path / name, shown(tokens, vocabulary.rows), vocabulary)
+    begin = found.settings.get("add_bos_token")
+    return ReadTokenizer(
+        tokenizer, vocabulary, begin if isinstance(begin, bool) else found.config.get("model_type") == "llama"
+    )
+
+
+def _one_model(path: Path, pieces: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
+    return ForeignSentencePieceTokenizer(pieces, vocabulary.rows, read_file(path), origin=path)
+
+
+def _is_other(path: Path) -> bool:
+    """Whether a file is no SentencePiece model: others use the same names."""
+    try:
+        processor(read_file(path), path)
+    except ModelError:
+        return True
+    return False
+
+
+def _begins(content: Json) -> bool | None:
+    """Whether the last step of a tokenizer.json puts a special token in front of a text."""
+    steps = content.get("post_processor")
+    if not isinstance(steps, dict):
+        return None
+    for step in steps.get("processors", [steps]):
+        if step.get("type") == "TemplateProcessing":
+            return bool(step.get("single")) and "SpecialToken" in step["single"][0]
+    return False

@@ -1,0 +1,122 @@
+"""One layout of the vocabulary: how the ids of a model from elsewhere become ours, and ours its own again.
+
+Our decoders know fixed ids for padding, unknown text, the begin and the end, and reserve some for chat (see
+`toolkit.tokenization.special`). Other models have them elsewhere, or not at all. So reading a model moves the rows of
+its tables: the special tokens come first, every other token after them in its old order.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from toolkit.errors import ModelError
+from toolkit.functional.arrays import Array
+from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
+
+# The output bias of an id that must never be written: exp of it is 0, so the probabilities of all others are those of
+# a model that does not have the id. float16 holds it exactly.
+ABSENT = -1e4
+
+# Where several of our ids are one foreign token, the first of these is the one that is written for it.
+_WRITTEN_FIRST = (EOS, PAD, UNK, BOS)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Which foreign id stands at each of ours.
+
+    rows: (V,) the foreign id whose row each of our ids takes; -1 for a reserved token that the foreign model lacks.
+    Every foreign id occurs, some of them twice: where a model begins its texts with the end token, say.
+    """
+
+    rows: tuple[int, ...]
+
+    @classmethod
+    def plan(cls, size: int, pad: int | None, unk: int | None, bos: int | None, eos: int | None) -> "Vocabulary":
+        """The layout for a foreign model of `size` ids, from the ids of its special tokens, None where it has none.
+
+        Raises ModelError for a special token that is not one of the `size`.
+        """
+        special = {PAD: pad, UNK: unk, BOS: bos, EOS: eos}
+        for ours, foreign in special.items():
+            if foreign is not None and not 0 <= foreign < size:
+                raise ModelError(
+                    f"the id of {SPECIAL_TOKENS[ours]} is {foreign}, but the model has {size} tokens: configuration "
+                    "and weights belong to different models"
+                )
+        first = [special.get(ours) for ours in range(len(SPECIAL_TOKENS))]
+        taken = set(first)
+        others = (foreign for foreign in range(size) if foreign not in taken)
+        return cls((*(-1 if foreign is None else foreign for foreign in first), *others))
+
+    @classmethod
+    def own(cls, size: int) -> "Vocabulary":
+        """The layout of a model of ours that comes back: every id stays where it is."""
+        return cls(tuple(range(size)))
+
+    @property
+    def size(self) -> int:
+        """V, the number of our ids."""
+        return len(self.rows)
+
+    @property
+    def foreign_size(self) -> int:
+        """How many ids the foreign model has."""
+        return self.size - len(self.aliases)
+
+    @cached_property
+    def aliases(self) -> tuple[int, ...]:
+        """Our ids that must never be written: the foreign model lacks them, or another of ours is the same token."""
+        written, aliases = set(), []
+        order = (*_WRITTEN_FIRST, *(ours for ours in range(self.size) if ours not in _WRITTEN_FIRST))
+        for ours in order:
+            if self.rows[ours] < 0 or self.rows[ours] in written:
+                aliases.append(ours)
+            written.add(self.rows[ours])
+        return tuple(sorted(aliases))
+
+    @cached_property
+    def _ours(self) -> Array:
+        """(foreign size,) our id for each foreign one: that which is written, not its aliases."""
+        aliases = set(self.aliases)
+        ours = np.empty(self.foreign_size, np.int64)
+        for our_id, foreign in enumerate(self.rows):
+            if our_id not in aliases:
+                ours[foreign] = our_id
+        return ours
+
+    def ours(self, foreign_ids: Iterable[int]) -> list[int]:
+        """Our ids of foreign ones."""
+        return [int(self._ours[foreign]) for foreign in foreign_ids]
+
+    def foreign(self, our_ids: Sequence[int]) -> list[int]:
+        """The foreign ids of ours; -1 for a reserved token that the foreign model lacks."""
+        return [self.rows[ours] for ours in our_ids]
+
+    def read_table(self, table: Array) -> Array:
+        """A table in our order; zeros for reserved tokens.  Shapes: (foreign size, D) -> (V, D)."""
+        rows = np.array(self.rows)
+        ours = table[rows]
+        ours[rows < 0] = 0
+        return ours
+
+    def write_table(self, table: Array, begins: bool = False) -> Array:
+        """A table of ours in the foreign order, without what only we have.  Shapes: (V, D) -> (foreign size, D).
+
+        begins: of a table that is read and not written from, where a token that is our BOS too takes its row.
+        """
+        rows = self._ours
+        if begins and self.rows[BOS] >= 0:
+            rows = rows.copy()
+            rows[self.rows[BOS]] = BOS
+        return table[rows]
+
+    def read_bias(self, bias: Array | None) -> Array | None:
+        """The output bias in our order, None where none is needed.  Shapes: (foreign size,) -> (V,)."""
+        if bias is None and not self.aliases:
+            return None
+        ours = np.zeros(self.size, np.float32) if bias is None else bias[np.array(self.rows)]
+        ours[list(self.aliases)] = ABSENT
+        return ours
