@@ -18,7 +18,7 @@ from toolkit.data.filters import Filters
 from toolkit.data.sources import Located
 from toolkit.data.subwords import SubwordSampler
 from toolkit.errors import ConfigError, DataError
-from toolkit.tokenization import SentencePieceTokenizer
+from toolkit.tokenization import ByteTokenizer, SentencePieceTokenizer
 
 TOKENIZER = SentencePieceTokenizer.train([*ENGLISH, *NEPALI] * 5, 400)
 
@@ -210,6 +210,17 @@ def test_ids_are_those_of_the_texts_and_long_pairs_are_named(build, ignore_case)
     assert finding == {"pairs": dropped, "dropped": True, "places": ["my.tsv, line 8", "my.tsv, line 12"]}
     assert list(corpus.example_texts("train")) == [*pairs[:6], *pairs[7:10]]
     assert len(corpus.examples("valid")) == 1
+
+
+def test_sources_are_read_by_what_reads_sources(build):
+    class Pair(ByteTokenizer):
+        source = TOKENIZER
+
+    corpus = build([[("one boy", "one boy")]])
+    corpus.encode(Pair(), 60, ignore_case=False)
+    [example] = corpus.examples("train")
+    assert example.source.tolist() == TOKENIZER.encode(" one boy")
+    assert example.target.tolist() == ByteTokenizer().encode(" one boy")
 
 
 def test_the_end_mark_counts_towards_the_length(build):

@@ -281,8 +281,9 @@ def test_the_ids_of_generation_come_first_and_of_several_ends_the_first(write):
     _, directory = write(small_gpt_config(norm="rms", activation="swiglu"))
     edit(directory, toolkit=None, eos_token_id=9, pad_token_id=-1, bos_token_id=4)
     (directory / "generation_config.json").write_text(json.dumps({"eos_token_id": [11, 12]}))
-    found = HuggingFaceModel(directory).vocabulary()
-    assert found.foreign([PAD, BOS, EOS]) == [-1, 4, 11]
+    found = HuggingFaceModel(directory)
+    assert found.vocabulary().foreign([PAD, BOS, EOS]) == [-1, 4, 11]
+    assert found.notes == ["it ends its texts with any of the tokens [11, 12], here with [11] only"]
 
 
 # What there is no counterpart of

@@ -1,5 +1,6 @@
 """toolkit import: a model of another library becomes one of this toolkit."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,3 +28,5 @@ class ImportModel:
     def run(self) -> None:
         found = import_model(self.source, self.directory)
         emit([f"{self.directory}: {found.model.parameter_count:,} parameters, from {found.name}"])
+        for note in found.notes:
+            print(f"toolkit: {note}", file=sys.stderr)

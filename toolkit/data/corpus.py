@@ -184,7 +184,7 @@ class Corpus:
             for begin in range(0, len(self._rows[split]), CHUNK):
                 rows = self._rows[split][begin : begin + CHUNK]
                 pairs = list(self._pairs_of(rows))
-                sources = sentence_ids(tokenizer, (text for text, _ in pairs), ignore_case)
+                sources = sentence_ids(tokenizer.source, (text for text, _ in pairs), ignore_case)
                 targets = sentence_ids(tokenizer, (text for _, text in pairs))
                 fits = np.array([max(len(s), len(t)) < max_length for s, t in zip(sources, targets, strict=True)])
                 for row in rows[~fits].tolist():

@@ -3,7 +3,7 @@
 import os
 import shlex
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, replaced_directory
@@ -29,7 +29,7 @@ class Exchanged(NamedTuple):
 
     model: Model
     name: str  # what it is elsewhere, such as "MarianMTModel"
-    notes: list[str]  # what those who use it there should know
+    notes: list[str]  # what is not the same where it is now, in sentences
 
 
 def import_model(source: str | os.PathLike[str], directory: str | os.PathLike[str]) -> Exchanged:
@@ -42,17 +42,13 @@ def import_model(source: str | os.PathLike[str], directory: str | os.PathLike[st
     """
     source, directory = Path(source), Path(directory)
     check_new_directory(directory, "DIRECTORY")
-    model, tokenizer, name = _read(source)
-    if tokenizer.vocab_size != model.config.vocab_size:
-        raise ModelError(
-            f"{source} has a tokenizer of {tokenizer.vocab_size} tokens and a model of {model.config.vocab_size}: "
-            "they belong to different models"
-        )
+    model, tokenizer, name, notes = _read(source)
+    _check_sizes(model, tokenizer, source)
     metrics = {"command": shlex.join(["toolkit", "import", str(source), str(directory)]), "imported_from": name}
     with replaced_directory(directory) as new:
         save_model(model, new, metrics)
         tokenizer.save(new)
-    return Exchanged(model, name, [])
+    return Exchanged(model, name, notes)
 
 
 def export_model(
@@ -68,9 +64,12 @@ def export_model(
     Raises ModelError where the other library has no model that computes the same, ConfigError where the directory
     exists already.
     """
+    if to not in get_args(Format):
+        raise ConfigError(f"to is {to!r}: it must be one of {', '.join(get_args(Format))}")
     found, directory = find_model(model), Path(directory)
     check_new_directory(directory, "DIRECTORY")
     loaded, tokenizer = load_model(found), load_tokenizer(found)
+    _check_sizes(loaded, tokenizer, found)
     with replaced_directory(directory) as new:
         if to == "ctranslate2":
             ctranslate2.write(loaded, tokenizer, new, half)
@@ -82,19 +81,28 @@ def export_model(
     return Exchanged(loaded, name, [])
 
 
-def _read(source: Path) -> tuple[Model, Tokenizer, str]:
-    """A model, its tokenizer, and what the model is called elsewhere."""
+def _read(source: Path) -> tuple[Model, Tokenizer, str, list[str]]:
+    """A model, its tokenizer, what the model is called elsewhere, and what is not the same here."""
     if (source / _CTRANSLATE2_WEIGHTS).exists():
         reading = ctranslate2.read(source)
         tokenizer = pieces_tokenizer(source, reading.tokens, reading.vocabulary)
-        return reading.model(), tokenizer, "a model of CTranslate2"
+        return reading.model(), tokenizer, "a model of CTranslate2", []
     if not source.is_dir():
         raise ModelError(f"{source} is not a directory: give one that transformers or CTranslate2 has written")
     if "format" in read_json(source / CONFIG_FILE):
         raise ConfigError(f"{source} is a model of this toolkit already: there is nothing to import")
     found = HuggingFaceModel(source)
     tokenizer, vocabulary, begin = read_tokenizer(source, found.settings.values, found.size)
-    return found.read(vocabulary, begin), tokenizer, found.architecture.name
+    return found.read(vocabulary, begin), tokenizer, found.architecture.name, found.notes
+
+
+def _check_sizes(model: Model, tokenizer: Tokenizer, where: Path) -> None:
+    """Raises ModelError where the tokenizer is another model's."""
+    if tokenizer.vocab_size != model.config.vocab_size:
+        raise ModelError(
+            f"{where} has a tokenizer of {tokenizer.vocab_size} tokens and a model of {model.config.vocab_size}: "
+            "copy both from one directory"
+        )
 
 
 def _case_note(model: Model) -> list[str]:

@@ -67,13 +67,15 @@ class ForeignSettings:
 
         None where there is none, for which some models write a negative number.
         """
+        ids = self.tokens(name)
+        return ids[0] if ids and ids[0] >= 0 else None
+
+    def tokens(self, name: str) -> list[int]:
+        """All the ids of a special token."""
         value = self._generation.get(name)
         value = self.values.get(name) if value is None else value
-        value = value[0] if isinstance(value, list) and value else value
-        if value is None:
-            return None
-        found = self.typed(name, value, 0)
-        return found if found >= 0 else None
+        several = value if isinstance(value, list) else [] if value is None else [value]
+        return [self.typed(name, each, 0) for each in several]
 
     def expect(self, name: str, *allowed: Any) -> None:
         """Raises ModelError where a setting is given and is none of those that the toolkit has a counterpart for."""

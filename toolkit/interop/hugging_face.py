@@ -47,6 +47,13 @@ class HuggingFaceModel:
         """How many tokens it has."""
         return self._config.vocab_size
 
+    @property
+    def notes(self) -> list[str]:
+        """What is not the same here, in sentences."""
+        ends = self.settings.tokens("eos_token_id")
+        several = f"it ends its texts with any of the tokens {ends}, here with {ends[:1]} only"
+        return [several] if len(ends) > 1 else []
+
     def vocabulary(self) -> Vocabulary:
         """The layout by what config.json and generation_config.json say, which know no token for unknown text.
 

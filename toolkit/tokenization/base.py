@@ -8,11 +8,19 @@ import numpy as np
 
 
 class Tokenizer(Protocol):
-    """Text to ids and back: decode(encode(text)) is text in Unicode normal form C, for every text."""
+    """Text to ids and back: decode(encode(text)) is text in Unicode normal form C, for every text.
+
+    That holds for our own; tokenizers of models from elsewhere may lose something (see `ForeignTokenizer`).
+    """
 
     @property
     def vocab_size(self) -> int:
         """Number of ids, the special ones included: every id is below it."""
+        ...
+
+    @property
+    def source(self) -> "Tokenizer":
+        """What reads the texts that a translator translates: itself, but for some from elsewhere. The ids are alike."""
         ...
 
     def encode(self, text: str) -> list[int]:

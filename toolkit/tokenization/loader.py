@@ -7,10 +7,13 @@ from toolkit.errors import ModelError
 from toolkit.tokenization.base import Tokenizer
 from toolkit.tokenization.byte_level import ByteTokenizer
 from toolkit.tokenization.characters import CharacterTokenizer
+from toolkit.tokenization.foreign_library import LibraryTokenizer
+from toolkit.tokenization.foreign_sentencepiece import ForeignSentencePieceTokenizer
 from toolkit.tokenization.sentencepiece import FILE_NAME, SentencePieceTokenizer
 from toolkit.tokenization.storage import JSON_FILE, read_settings
 
-_KINDS = {tokenizer.kind: tokenizer for tokenizer in (CharacterTokenizer, ByteTokenizer)}
+_CLASSES = (CharacterTokenizer, ByteTokenizer, ForeignSentencePieceTokenizer, LibraryTokenizer)
+_KINDS = {tokenizer.kind: tokenizer for tokenizer in _CLASSES}
 
 
 def load_tokenizer(directory: str | os.PathLike[str]) -> Tokenizer:

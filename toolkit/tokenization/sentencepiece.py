@@ -129,6 +129,11 @@ class SentencePieceTokenizer:
         write_file(directory, FILE_NAME, self._model)
 
     @property
+    def source(self) -> "SentencePieceTokenizer":
+        """What reads the texts that a translator translates."""
+        return self
+
+    @property
     def vocab_size(self) -> int:
         """Number of ids, the special ones included."""
         return self._vocab_size
@@ -176,11 +181,18 @@ class SentencePieceTokenizer:
         return {self.piece(index): index for index in range(FIRST_PIECE, self._vocab_size)}
 
     @cached_property
+    def scores(self) -> dict[str, float]:
+        """The score of every piece that is neither special nor a byte: see `sampling.Scores`."""
+        return {piece: self._processor.get_score(index) for piece, index in self._ids.items()}
+
+    @property
+    def is_bpe(self) -> bool:
+        """Whether it is BPE, which numbers its merges 0, -1, -2, ...; no log-probability of unigram is 0."""
+        return self._processor.get_score(FIRST_PIECE) == 0
+
+    @cached_property
     def _sampler(self) -> UnigramSampler | BPESampler:
-        scores = {piece: self._processor.get_score(index) for piece, index in self._ids.items()}
-        # BPE numbers its merges 0, -1, -2, ... as scores; unigram has log-probabilities, and none of them is 0.
-        is_bpe = self._processor.get_score(FIRST_PIECE) == 0
-        return BPESampler(scores) if is_bpe else UnigramSampler(scores)
+        return BPESampler(self.scores) if self.is_bpe else UnigramSampler(self.scores)
 
     def possible_ids(self, texts: Iterable[str]) -> np.ndarray:
         """Sorted ids of all pieces that occur in the texts, (P,): what `encode_batch` with any alpha can give.

@@ -18,6 +18,11 @@ class SymbolTokenizer(ABC):
     """Ids: 16 special tokens, then the symbols. The subclasses say what a symbol is."""
 
     @property
+    def source(self) -> "SymbolTokenizer":
+        """What reads the texts that a translator translates."""
+        return self
+
+    @property
     @abstractmethod
     def vocab_size(self) -> int:
         """Number of ids, the special ones included."""

@@ -1,0 +1,89 @@
+"""Tokenizers of the `tokenizers` library, an optional one: byte-level BPE as GPT-2's, and everything else it has."""
+
+import json
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from toolkit.errors import ModelError
+from toolkit.tokenization.foreign import FIRST_TOKEN, ForeignTokenizer, are_rows, shown
+from toolkit.tokenization.library_surfaces import token_bytes
+from toolkit.tokenization.normal_form import refuse_surrogates
+from toolkit.tokenization.special import UNK
+from toolkit.tokenization.storage import JSON_FILE, damaged, read_settings, write_settings
+
+
+class LibraryTokenizer(ForeignTokenizer):
+    """What a tokenizer.json of the library says, under our ids.
+
+    Byte-level BPE gives every text back; others may normalise it, put a space in front or not know its characters. What
+    looks like a special token in a text is text.
+    """
+
+    kind = "tokenizers"
+
+    def __init__(self, content: dict[str, Any], rows: Sequence[int], origin: str | Path = "the tokenizer"):
+        """Take the content of the library's file, and the foreign id of each of ours, -1 where there is none.
+
+        Raises ModelError where the library is not installed, does not understand the content, or shows tokens in a way
+        that is unknown here.
+        """
+        self.content, self._origin = content, origin
+        self._tokenizer = _tokenizer(content, origin)
+        self.tokens = [self._tokenizer.id_to_token(foreign) for foreign in range(max(rows) + 1)]  # by foreign id
+        special = {foreign for foreign, token in self._tokenizer.get_added_tokens_decoder().items() if token.special}
+        added = {foreign for foreign in self._tokenizer.get_added_tokens_decoder() if foreign not in special}
+        to_bytes = token_bytes(content.get("decoder"), origin)
+        surfaces = []
+        for foreign in rows:
+            token = None if foreign in special or foreign < 0 else self.tokens[foreign]
+            surfaces.append(b"" if token is None else token.encode() if foreign in added else to_bytes(token))
+        super().__init__(shown(self.tokens, rows), rows, surfaces)
+
+    def __reduce__(self) -> tuple[type, tuple]:
+        """Pickled as what it was made of."""
+        return type(self), (self.content, self.rows, self._origin)
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> "LibraryTokenizer":
+        """Read `tokenizer.json` of a model directory. Raises ModelError if it is missing or damaged."""
+        path = Path(directory) / JSON_FILE
+        settings = read_settings(directory)
+        content, rows = settings.pop("tokenizer", None), settings.pop("rows", None)
+        if settings != {"kind": cls.kind} or not isinstance(content, dict) or not are_rows(rows):
+            raise damaged(path)
+        return cls(content, rows, path)
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write `tokenizer.json` into a directory, which is made if need be. Raises DataError if that fails."""
+        write_settings(directory, self.kind, rows=self.rows, tokenizer=self.content)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of `text`, without begin or end marker. Raises DataError for a lone surrogate."""
+        try:
+            found = self._tokenizer.encode(text, add_special_tokens=False).ids
+        except (TypeError, UnicodeEncodeError) as error:
+            refuse_surrogates([text], error)
+            raise
+        return [self._ours.get(foreign, UNK) for foreign in found]
+
+    @cached_property
+    def _ours(self) -> dict[int, int]:
+        """Our ids of the foreign ones that a text can have."""
+        return {foreign: index for index, foreign in enumerate(self.rows) if index >= FIRST_TOKEN}
+
+
+def _tokenizer(content: dict[str, Any], origin: str | Path) -> Any:
+    """The library's tokenizer, which takes a text for nothing but text."""
+    try:
+        from tokenizers import Tokenizer
+    except ModuleNotFoundError as error:
+        raise ModelError(f"{origin} needs an optional library: pip install 'toolkit[hf]'") from error
+    try:
+        tokenizer = Tokenizer.from_str(json.dumps({**content, "truncation": None, "padding": None}))
+    except Exception as error:  # the library raises nothing more exact
+        raise ModelError(f"{origin} is damaged, or of a later version of the tokenizers library: {error}") from error
+    tokenizer.encode_special_tokens = True
+    return tokenizer
