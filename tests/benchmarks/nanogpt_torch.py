@@ -11,62 +11,23 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
+from side_by_side.torch_models import GPT
 from torch import Tensor, nn
 
 VALIDATION_WINDOWS = 128  # read at once
 
 
-class Block(nn.Module):
-    """x + attention(norm(x)), then x + feed_forward(norm(x)) (Radford et al. 2019)."""
-
-    def __init__(self, width: int, heads: int, feed_forward: int, dropout: float):
-        super().__init__()
-        self.heads, self.dropout = heads, dropout
-        self.norm1, self.norm2 = (nn.LayerNorm(width, bias=False) for _ in range(2))
-        self.query_key_value = nn.Linear(width, 3 * width, bias=False)
-        self.output = nn.Linear(width, width, bias=False)
-        self.expand = nn.Linear(width, feed_forward, bias=False)
-        self.contract = nn.Linear(feed_forward, width, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + F.dropout(self.output(self.attend(self.norm1(x))), self.dropout, self.training)
-        return x + F.dropout(self.contract(F.gelu(self.expand(self.norm2(x)))), self.dropout, self.training)
-
-    def attend(self, x: Tensor) -> Tensor:
-        batch, length, width = x.shape
-        parts = self.query_key_value(x).view(batch, length, 3, self.heads, width // self.heads)
-        query, key, value = parts.permute(2, 0, 3, 1, 4)
-        rate = self.dropout if self.training else 0.0
-        context = F.scaled_dot_product_attention(query, key, value, dropout_p=rate, is_causal=True)
-        return context.transpose(1, 2).reshape(batch, length, width)
-
-
-class GPT(nn.Module):
-    """Learned positions, tied output table, initial values of GPT-2."""
-
-    def __init__(self, recipe: dict):
-        super().__init__()
-        width, layers = recipe["width"], recipe["layers"]
-        self.tokens = nn.Embedding(recipe["vocab_size"], width)
-        self.positions = nn.Embedding(recipe["context"], width)
-        sizes = width, recipe["heads"], recipe["feed_forward"], recipe["dropout"]
-        self.blocks = nn.ModuleList(Block(*sizes) for _ in range(layers))
-        self.norm = nn.LayerNorm(width, bias=False)
-        self.dropout = recipe["dropout"]
-        for name, parameter in self.named_parameters():
-            if parameter.dim() > 1:
-                writes_to_stream = name.endswith(("output.weight", "contract.weight"))
-                nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * layers) if writes_to_stream else 0.02)
-
-    def forward(self, inputs: Tensor, labels: Tensor) -> Tensor:
-        """The mean loss.  Shapes: inputs and labels (B, T)."""
-        x = self.tokens(inputs) + self.positions.weight[: inputs.shape[1]]
-        x = F.dropout(x, self.dropout, self.training)
-        for block in self.blocks:
-            x = block(x)
-        logits = self.norm(x) @ self.tokens.weight.T
-        return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+def build(recipe: dict) -> GPT:
+    """The model with the initial values of GPT-2."""
+    names = ("vocab_size", "width", "heads", "layers", "feed_forward")
+    rates = {f"{name}_dropout": recipe["dropout"] for name in ("embedding", "attention", "activation", "residual")}
+    same = {name: recipe[name] for name in names}
+    model = GPT({**same, **rates, "max_length": recipe["context"], "activation": "gelu", "bias": False})
+    for name, parameter in model.named_parameters():
+        if parameter.dim() > 1:
+            writes_to_stream = name.endswith(("output.weight", "contract.weight"))
+            nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * recipe["layers"]) if writes_to_stream else 0.02)
+    return model
 
 
 def learning_rate(recipe: dict, update: int) -> float:
@@ -102,7 +63,7 @@ def make_optimizer(model: nn.Module, recipe: dict) -> torch.optim.Optimizer:
 
 def train(recipe: dict, train_ids: Tensor, valid_ids: Tensor, seed: int, compiled: bool) -> None:
     torch.manual_seed(seed)
-    model = GPT(recipe)
+    model = build(recipe)
     optimizer = make_optimizer(model, recipe)
     step_model = torch.compile(model) if compiled else model
     context = recipe["context"]
@@ -135,7 +96,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     recipe = json.loads((arguments.directory / "recipe.json").read_text(encoding="utf-8"))
     ids = [torch.from_numpy(np.load(arguments.directory / f"{name}.npy")).long() for name in ("train", "valid")]
-    tell(parameters=sum(p.numel() for p in GPT(recipe).parameters()), version=torch.__version__)
+    tell(parameters=sum(p.numel() for p in build(recipe).parameters()), version=torch.__version__)
     train(recipe, *ids, arguments.seed, arguments.compile)
 
 
