@@ -71,7 +71,7 @@ def test_the_defaults_are_those_of_the_decoder():
     own = {name: parameter.default for name, parameter in signature.items() if name not in ("self", "text")}
     decoder = {field.name: field.default for field in fields(GenerationConfig)}
     del decoder["num_return_sequences"]  # a text has one translation here
-    assert own == {**decoder, "prefix": "", "bad_words": (), "batch_size": api.BATCH_SIZE}
+    assert own == {**decoder, "prefix": "", "bad_words": (), "batch_size": api.BATCH_SIZE, "workers": 1}
 
 
 def test_a_translation_has_no_bad_word():

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 from toolkit.data.sentences import sentence_ids, sentence_text
 from toolkit.decoding import GenerationConfig, Hypothesis, generate, score
-from toolkit.errors import DataError, ModelError
+from toolkit.decoding.shared import SharedDecoding
+from toolkit.decoding.step_weights import StepWeights
+from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.language_model import LanguageModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.shelf import find_model
@@ -62,6 +64,7 @@ class Translator(TextModel):
         """Raises ModelError where the tokenizer belongs to another model."""
         super().__init__(model, tokenizer, name)
         length = model.config.max_length
+        self._weights, self._shared = StepWeights(), {}
         self.limit = length if model.config.positions == "learned" else max(READING_LIMIT, length)
 
     def translate(
@@ -85,6 +88,7 @@ class Translator(TextModel):
         prefix: str | Sequence[str] = "",
         bad_words: Sequence[str] = (),
         batch_size: int = BATCH_SIZE,
+        workers: int = 1,
     ) -> str | list[str]:
         """Translate a text, or each text of a list; the settings are those of `GenerationConfig`.
 
@@ -95,6 +99,9 @@ class Translator(TextModel):
             perhaps within its last word.
         bad_words: not written, each as it is tokenized by itself and after a space; a model may still spell it in other
             tokens.
+        workers: how many processes share the texts. More than one are started when they are first asked for, with the
+            model as it is then, and wait for more until the translator goes or `close` is called. They change the time
+            it takes, not the result.
 
         Raises DataError for a text that is not Unicode or longer than the model can read (`limit` tokens), and for a
         prefix that leaves no room; ConfigError for a setting out of range.
@@ -118,7 +125,8 @@ class Translator(TextModel):
         if isinstance(text, str):
             prefixes = _each(prefix, 1)
             return self.translate_all([text], config, batch_size, lambda _: "the text", prefixes, 0, bad_words)[0]
-        return self.translate_all(text, config, batch_size, prefixes=_each(prefix, len(text)), bad_words=bad_words)
+        prefixes = _each(prefix, len(text))
+        return self.translate_all(text, config, batch_size, prefixes=prefixes, bad_words=bad_words, workers=workers)
 
     def translate_n(
         self,
@@ -129,6 +137,7 @@ class Translator(TextModel):
         prefix: str | Sequence[str] = "",
         bad_words: Sequence[str] = (),
         batch_size: int = BATCH_SIZE,
+        workers: int = 1,
         **settings: Any,
     ) -> list[list[Translation]]:
         """For each text up to `num_return_sequences` translations, best first, with their scores; none for a blank one.
@@ -142,7 +151,7 @@ class Translator(TextModel):
         config = GenerationConfig(num_return_sequences=num_return_sequences, **settings)
         prefixes = _each(prefix, len(texts))
         return self.translations(
-            texts, config, batch_size, prefixes=prefixes, bad_words=bad_words, alignments=alignments
+            texts, config, batch_size, prefixes=prefixes, bad_words=bad_words, alignments=alignments, workers=workers
         )
 
     def score(
@@ -185,13 +194,14 @@ class Translator(TextModel):
         prefixes: Sequence[str] | None = None,
         first: int = 0,
         bad_words: Sequence[str] = (),
+        workers: int = 1,
     ) -> list[str]:
         """One translation for each text, in order.
 
         where: names a text in an error. first: how many texts, blank ones aside, came before these; samples depend
         on the number of their text.
         """
-        found = self._search(self._encode(texts, where), config, batch_size, where, prefixes, first, bad_words)
+        found = self._search(self._encode(texts, where), config, batch_size, where, prefixes, first, bad_words, workers)
         return [sentence_text(self.tokenizer, hypotheses[0].ids) if hypotheses else "" for hypotheses in found]
 
     def translations(
@@ -204,12 +214,13 @@ class Translator(TextModel):
         first: int = 0,
         bad_words: Sequence[str] = (),
         alignments: bool = False,
+        workers: int = 1,
     ) -> list[list[Translation]]:
         """As `translate_all`, but all the translations that `config` asks for, with everything known about them."""
         sources, wanted = self._encode(texts, where), config.num_return_sequences
         if wanted > 1 and not config.samples:  # all that the beams find, because some of it may be the same text
             config = replace(config, num_return_sequences=config.num_beams)
-        found = self._search(sources, config, batch_size, where, prefixes, first, bad_words)
+        found = self._search(sources, config, batch_size, where, prefixes, first, bad_words, workers)
         results = [[described(hypothesis, self.tokenizer) for hypothesis in group] for group in found]
         if not config.samples:
             results = [_distinct(group)[:wanted] for group in results]
@@ -228,6 +239,7 @@ class Translator(TextModel):
         prefixes: Sequence[str] | None,
         first: int,
         bad_words: Sequence[str],
+        workers: int,
     ) -> list[list[Hypothesis]]:
         """The hypotheses for every source; none for an empty one."""
         spoken = [index for index, source in enumerate(sources) if source]
@@ -237,12 +249,33 @@ class Translator(TextModel):
             begun = [begun[index] for index in spoken]
         found: list[list[Hypothesis]] = [[] for _ in sources]
         bans, chosen = self._bans(bad_words), [sources[index] for index in spoken]
-        with self._arithmetic():
-            outputs = generate(self.model, chosen, config, batch_size, begun, first, bans)
+        numbers = range(first, first + len(chosen))
+        outputs = self._decode(workers, chosen, config, batch_size, begun, numbers, bans)
         for index, hypotheses in zip(spoken, outputs, strict=True):
             self._check_finite([hypothesis.log_prob for hypothesis in hypotheses] or [math.nan])
             found[index] = hypotheses
         return found
+
+    def _decode(self, workers: int, sources: list[list[int]], *arguments: Any) -> list[list[Hypothesis]]:
+        """`generate`, in this process or in several.  Raises ConfigError for fewer than one worker."""
+        if workers < 1:
+            raise ConfigError(f"workers is {workers}: it must be at least 1")
+        if workers == 1 or len(sources) < 2:
+            with self._arithmetic():
+                return generate(self.model, sources, *arguments, weights=self._weights)
+        shared = self._shared.get(workers) or SharedDecoding(self.model, self._name, workers)
+        self._shared[workers] = shared
+        try:
+            return shared.generate(sources, *arguments)
+        except BaseException:
+            self.close()  # nobody waits for what is still being done
+            raise
+
+    def close(self) -> None:
+        """End all processes that `workers` has started."""
+        for shared in self._shared.values():
+            shared.close()
+        self._shared.clear()
 
     def _aligned(self, sources: list[list[int]], translations: list[Translation], batch_size: int) -> list[Translation]:
         with self._arithmetic():
@@ -253,7 +286,10 @@ class Translator(TextModel):
         for number, text in enumerate(texts, start=1):
             if len(text) > _MOST_CHARACTERS:
                 raise DataError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
-        ids = sentence_ids(self.tokenizer, texts, self.model.config.ignore_case if ignore_case is None else ignore_case)
+        if ignore_case is None:
+            ids = sentence_ids(self.tokenizer.source, texts, self.model.config.ignore_case)
+        else:
+            ids = sentence_ids(self.tokenizer, texts, ignore_case)
         self._check_lengths(ids, where)
         return ids
 

@@ -18,10 +18,9 @@ def test_for_ctranslate2_in_half_precision(run, make_model, tmp_path):
     own = make_model(tmp_path / "own", ignore_case=True)
     outcome = run("export", own, tmp_path / "there", "--to", "ctranslate2", "--half")
     assert outcome.lines[0].endswith("as ctranslate2.Translator")
-    assert (
-        outcome.err == "toolkit: it reads sources in lower case: put them into lower case before they are tokenized\n"
-    )
-    assert run("import", tmp_path / "there", tmp_path / "back").lines[0].endswith("from a model of CTranslate2")
+    assert outcome.err == "toolkit: a source begins with a space: its tokens are those of ' ' + text.lower()\n"
+    assert run("import", tmp_path / "there", tmp_path / "back").lines[0].endswith("from ctranslate2.Translator")
+    assert "ctranslate2.Translator" in run("info", tmp_path / "back").out
 
 
 def test_a_mistake_is_told_in_one_sentence(run, tiny_model, make_gpt, tmp_path):

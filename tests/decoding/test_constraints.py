@@ -116,8 +116,10 @@ def test_without_a_forced_end_an_output_may_still_end_at_the_limit(random_model,
 def test_parts_of_an_input_give_the_samples_of_the_whole(random_model, make_sources):
     model, sources = random_model(), make_sources(LENGTHS * 2)
     config = GenerationConfig(do_sample=True, num_return_sequences=2)
-    whole = generate(model, sources, config, first=3)
-    parts = generate(model, sources[:5], config, first=3) + generate(model, sources[5:], config, first=8)
+    numbers = range(3, 3 + len(sources))
+    whole = generate(model, sources, config, numbers=numbers)
+    parts = [*generate(model, sources[:5], config, numbers=numbers[:5])]
+    parts += generate(model, sources[5:], config, numbers=numbers[5:])
     assert [[each.ids for each in group] for group in whole] == [[each.ids for each in group] for group in parts]
     assert whole != generate(model, sources, config)
 

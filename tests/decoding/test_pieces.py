@@ -1,7 +1,5 @@
 """The pieces that searches are made of, each alone."""
 
-import itertools
-
 import numpy as np
 import pytest
 import tyro
@@ -9,12 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.decoding import GenerationConfig, Hypothesis, generate
-from toolkit.decoding.beam_state import Finished, keep_in_place, search_is_over
-from toolkit.decoding.cache import Cache
+from toolkit.decoding.beam_state import Finished, search_is_over
 from toolkit.decoding.distribution import best_continuations, forbid_control_tokens, force_end, log_sum_exp
 from toolkit.decoding.session import fill_holes
 from toolkit.errors import ConfigError, DataError
-from toolkit.nn.rows import Rows
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e3])
@@ -73,14 +69,6 @@ def test_holes_are_filled_by_the_last_ones(live):
     assert stay.sum() == live[: len(order)].sum()
 
 
-def test_children_stand_where_their_parents_stood():
-    for parents in itertools.product(range(4), repeat=4):
-        order = keep_in_place(np.array([parents]))[0]
-        assert sorted(order) == [0, 1, 2, 3]
-        placed = np.array(parents)[order]
-        assert all(placed[parent] == parent for parent in set(parents))
-
-
 def test_the_finished_list_keeps_the_best():
     finished = Finished(2, wanted=2)
     for score in (-3.0, -1.0, -2.0, -4.0):
@@ -107,60 +95,6 @@ def test_a_search_without_live_hypotheses_is_over(rule):
     config = GenerationConfig(early_stopping=rule)
     assert search_is_over(config, nothing, nothing, 1, np.array([5])).all()
     assert not search_is_over(config, np.array([-1.0]), nothing, 1, np.array([5])).any()
-
-
-def test_the_cache_selects_grows_and_shrinks():
-    generator = np.random.default_rng(0)
-    cache, owner, told = Cache(3), object(), [[] for _ in range(3)]
-
-    def write(lengths):
-        lengths = np.array(lengths)
-        rows = cache.rows(lengths)
-        key = generator.standard_normal((rows.total, 2))
-        for sequence, part in enumerate(np.split(key, rows.starts[1:])):
-            told[sequence] += part.tolist()
-        keys, values = cache.extend(owner, key, -key, rows)
-        cache.advance(lengths)
-        for sequence, expected in enumerate(told):
-            np.testing.assert_array_equal(keys[sequence, : len(expected)], expected)
-            np.testing.assert_array_equal(values[sequence, : len(expected)], -np.array(expected))
-
-    write([2, 2, 2])
-    write([1, 3, 2])  # unequal pasts from here on
-    for origins in ([2, 1, 0], [0, 0, 1, 1, 2, 2], [5, 5, 2], [1, 0]):
-        cache.select(np.array(origins))
-        told = [list(told[origin]) for origin in origins]
-        write([1] * len(origins))
-    write([40, 1])
-
-
-def test_the_cache_selects_memories():
-    lengths = np.array([2, 4, 1])
-    cache, owner = Cache(3, Rows(lengths)), object()
-    rows = np.arange(7.0)[:, None]
-    cache.store_memory(owner, rows, -rows)
-    assert cache.memory(owner)[2].sum(axis=1).tolist() == [2, 4, 1]
-    cache.select_memories(np.array([2, 0]))
-    key, value, real = cache.memory(owner)
-    assert key.shape == (2, 2, 1)
-    assert key[1, :, 0].tolist() == [0, 1]
-    assert (key[real] == -value[real]).all()
-    assert key[0, 0, 0] == 6
-    cache.select_memories(np.array([1]))
-    assert cache.memory(owner)[2] is None
-
-
-def test_a_step_asks_what_ordinary_rows_ask():
-    """A decoding step's shortcuts give the answers of `Rows`."""
-    cache = Cache(6, Rows(np.array([2, 3])))
-    cache.lengths[:] = [4, 4, 4, 7, 7, 7]
-    step = cache.rows(np.ones(6, np.int64))
-    plain = Rows(step.lengths, past=cache.lengths, memory=step.memory, memory_of=np.array([0, 0, 0, 1, 1, 1]))
-    assert type(step) is not Rows
-    assert step.spans == plain.spans
-    assert step.memory_spans == plain.memory_spans
-    assert step.positions.tolist() == plain.positions.tolist()
-    assert step.longest == plain.longest == 8
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,6 @@ REFUSED = {
     "another kind": (of_another_kind, "is a WhisperSpec: TransformerSpec and TransformerDecoderSpec"),
     "not written here, no end mark": (with_settings(toolkit="leave out", eos_token="</e>"), "no token '</e>'"),
     "damaged settings": (with_settings(toolkit={"begin": 1, "max_length": 8}), "of a wrong type"),
-    "other settings": (with_settings(toolkit={"begin": True}), "other settings than begin, max_length"),
     "no length": (with_settings(toolkit={"begin": True, "max_length": 0}), "max_length is 0"),
     "epsilon is a word": (with_settings(layer_norm_epsilon="small"), "layer_norm_epsilon is 'small'"),
     "epsilon is negative": (with_settings(layer_norm_epsilon=-1), "norm_eps is -1"),

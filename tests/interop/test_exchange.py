@@ -5,13 +5,15 @@ import shutil
 
 import numpy as np
 import pytest
-from sentencepiece import SentencePieceProcessor
 
 import toolkit
-from tests.checks import random_model, small_config
 from tests.conftest import ENGLISH
+from tests.interop.foreign_models import make_marian
+from tests.interop.settings import edit
+from toolkit.data.sentences import sentence_ids
+from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, ModelError, ToolkitError
-from toolkit.interop import export_model, import_model, write_hugging_face
+from toolkit.interop import export_model, import_model
 from toolkit.models.storage import load_model, read_metrics
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, load_tokenizer
 
@@ -22,23 +24,7 @@ PROMPTS = ["I am a", "She eats", ""]
 @pytest.fixture
 def marian(tmp_path, tiny_model):
     """A MarianMTModel of somebody else: SentencePiece models, and ids of its own."""
-    directory = tmp_path / "marian"
-    directory.mkdir()
-    content = (tiny_model / "tokenizer.model").read_bytes()
-    own = SentencePieceProcessor(model_proto=content)
-    pieces = [own.id_to_piece(index) for index in range(own.vocab_size())]
-    texts = [piece for index, piece in enumerate(pieces) if not (own.is_control(index) or own.is_unknown(index))]
-    ids = {piece: index for index, piece in enumerate(["</s>", "<unk>", *texts, "<pad>"])}
-    for name in ("source.spm", "target.spm"):
-        (directory / name).write_bytes(content)
-    (directory / "vocab.json").write_text(json.dumps(ids))
-    config = small_config(vocab_size=len(ids), norm="post", max_length=32)
-    write_hugging_face(random_model(config, np.random.default_rng(0), np.float32), directory)
-    special = dict.fromkeys(("pad_token_id", "decoder_start_token_id"), ids["<pad>"]) | {"eos_token_id": 0}
-    settings = json.loads((directory / "config.json").read_text()) | special | {"bos_token_id": None, "toolkit": None}
-    (directory / "config.json").write_text(json.dumps(settings))
-    (directory / "generation_config.json").unlink()
-    return directory
+    return make_marian(tmp_path / "marian", tiny_model / "tokenizer.model")
 
 
 @pytest.mark.parametrize("to", FORMATS)
@@ -110,16 +96,38 @@ def test_a_model_from_elsewhere_translates_and_goes_on(marian, tmp_path):
     own = toolkit.load(tmp_path / "own")
     translations = own.translate(list(ENGLISH), max_new_tokens=9)
     assert all(translations)
+    sources = sentence_ids(own.tokenizer.source, ENGLISH)
+    assert sources != sentence_ids(own.tokenizer, ENGLISH)
+    found = generate(own.model, sources, GenerationConfig(max_new_tokens=9))
+    assert [own.tokenizer.decode(group[0].ids).strip() for group in found] == translations
     for to in FORMATS:
         export_model(tmp_path / "own", tmp_path / to, to)
     import_model(tmp_path / "hugging-face", tmp_path / "back")
     assert toolkit.load(tmp_path / "back").translate(list(ENGLISH), max_new_tokens=9) == translations
 
 
-def test_it_is_told_that_case_is_ignored(make_model, tmp_path):
-    own = make_model(tmp_path / "own", ignore_case=True)
-    assert "lower case" in export_model(own, tmp_path / "one", "ctranslate2").notes[0]
-    assert export_model(own, tmp_path / "two").notes == []
+def test_it_is_told_what_tokens_ctranslate2_must_be_given(make_model, make_gpt, marian, tmp_path):
+    """It is not told where our tokenizer does that itself, or there is nothing to do."""
+    import_model(marian, tmp_path / "theirs")
+    for number, (own, words) in enumerate([
+        (make_model(tmp_path / "one", ignore_case=True), ["those of ' ' + text.lower()"]),
+        (make_model(tmp_path / "two"), ["those of ' ' + text"]),
+        (make_gpt(tmp_path / "three"), ["a prompt begins with the token <s>"]),
+        (make_gpt(tmp_path / "four", begin=False), []),
+        (tmp_path / "theirs", []),
+    ]):  # fmt: skip
+        notes = export_model(own, tmp_path / f"there-{number}", "ctranslate2").notes
+        assert len(notes) == len(words)
+        assert all(note.endswith(word) or note.startswith(word) for note, word in zip(notes, words, strict=True))
+        assert export_model(own, tmp_path / f"hf-{number}").notes == []
+
+
+def test_of_a_length_that_nobody_says_it_is_told(make_gpt, tmp_path):
+    export_model(make_gpt(tmp_path / "own"), tmp_path / "there", "ctranslate2")
+    assert import_model(tmp_path / "there", tmp_path / "back").notes == []
+    edit(tmp_path / "there", toolkit=None)
+    notes = import_model(tmp_path / "there", tmp_path / "new").notes
+    assert notes == ["nothing says how long its texts may be: 2048 tokens at most"]
 
 
 # What goes wrong leaves nothing behind

@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tests.checks import random_model, small_config, small_gpt_config
+from tests.interop.settings import edit
 from toolkit.errors import ModelError
 from toolkit.interop.hugging_face import HuggingFaceModel, read_hugging_face, write_hugging_face
 from toolkit.interop.vocabulary import ABSENT, Vocabulary
@@ -51,19 +52,6 @@ MODELS = [
 every_model = pytest.mark.parametrize(("config", "name"), MODELS, ids=lambda value: value if value is str else None)
 
 
-@pytest.fixture
-def write(tmp_path):
-    """write(config) writes a random model -> it, and its directory."""
-
-    def write(config, vocabulary=None, half=False, seed=0):
-        model, directory = random_model(config, np.random.default_rng(seed), np.float32), tmp_path / "model"
-        directory.mkdir(exist_ok=True)
-        write_hugging_face(model, directory, vocabulary, half)
-        return model, directory
-
-    return write
-
-
 def logits(model, source, target):
     """Scores of all tokens after each of `target`.  Shapes: ids (T,) -> (T, V)."""
     tape, rows = Tape(), Rows(np.array([len(target)]))
@@ -73,12 +61,6 @@ def logits(model, source, target):
     memory = model.encode(np.array(source), memory_rows, tape)
     rows = Rows(np.array([len(target)]), memory=memory_rows, memory_of=np.array([0]))
     return model.logits(model.decode(np.array(target), memory, rows, tape), tape)
-
-
-def edit(directory, **values):
-    """Change config.json."""
-    path = directory / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
 def rename(directory, name):
@@ -284,101 +266,3 @@ def test_the_ids_of_generation_come_first_and_of_several_ends_the_first(write):
     found = HuggingFaceModel(directory)
     assert found.vocabulary().foreign([PAD, BOS, EOS]) == [-1, 4, 11]
     assert found.notes == ["it ends its texts with any of the tokens [11, 12], here with [11] only"]
-
-
-# What there is no counterpart of
-
-
-@pytest.mark.parametrize(("settings", "words"), [
-    ({"norm": "rms"}, "GPT2LMHeadModel has no rotary positions and no RMSNorm; LlamaForCausalLM has no gelu; Star"),
-    ({"positions": "learned", "key_value_heads": 2}, "GPT2LMHeadModel has no grouped queries; Llama"),
-    ({"output_bias": True}, "Starcoder2ForCausalLM has no output_bias"),
-    ({"activation": "swiglu"}, "LlamaForCausalLM has no LayerNorm; Starcoder2ForCausalLM has no swiglu"),
-])  # fmt: skip
-def test_a_language_model_that_no_class_computes(write, settings, words):
-    with pytest.raises(ModelError, match=words):
-        write(small_gpt_config(**settings))
-
-
-def test_an_encoder_decoder_with_learned_positions(write):
-    with pytest.raises(ModelError, match=r"MarianMTModel has no learned positions; Pegasus\w+ has no post-norm and no"):
-        write(small_config(norm="post", positions="learned"))
-
-
-MARIAN, GPT_2 = small_config(norm="post"), small_gpt_config(positions="learned")
-LLAMA_MODEL, STARCODER = small_gpt_config(norm="rms", activation="swiglu"), small_gpt_config()
-REFUSED = [
-    (MARIAN, {"architectures": ["BartForConditionalGeneration"]}, "a BartFor.*: this toolkit reads MarianMTModel, Peg"),
-    (MARIAN, {"architectures": None, "model_type": "t5"}, "a model of an unknown class"),
-    (MARIAN, {"normalize_embedding": True}, "normalize_embedding true: this toolkit has no such model, only false"),
-    (MARIAN, {"normalize_before": True}, "normalize_before true"),
-    (MARIAN, {"static_position_embeddings": False}, "static_position_embeddings false"),
-    (MARIAN, {"decoder_ffn_dim": 13}, "decoder_ffn_dim 13: .*only 12"),
-    (MARIAN, {"decoder_attention_heads": 4}, "decoder_attention_heads 4"),
-    (MARIAN, {"decoder_vocab_size": 31}, "decoder_vocab_size 31"),
-    (MARIAN, {"activation_function": "quick_gelu"}, "activation_function 'quick_gelu'.*only relu, gelu"),
-    (MARIAN, {"quantization_config": {"bits": 4}}, "describes quantised weights"),
-    (MARIAN, {"encoder_attention_heads": 3, "decoder_attention_heads": 3}, "cannot be: width 8 cannot be divided"),
-    (MARIAN, {"toolkit": {"max_length": "long"}}, "'toolkit' has settings of a wrong type"),
-    (MARIAN, {"toolkit": {"max_length": 0}}, "max_length is 0"),
-    (GPT_2, {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx true"),
-    (GPT_2, {"reorder_and_upcast_attn": True}, "reorder_and_upcast_attn true"),
-    (GPT_2, {"scale_attn_weights": False}, "scale_attn_weights false"),
-    (GPT_2, {"add_cross_attention": True}, "add_cross_attention true"),
-    (GPT_2, {"layer_norm_epsilon": 0}, "norm_eps is 0"),
-    (LLAMA_MODEL, {"rope_scaling": {"type": "linear", "factor": 2}}, "rope_scaling of type 'linear'"),
-    (LLAMA_MODEL, {"rope_parameters": {"rope_type": "llama3"}}, "rope_parameters of type 'llama3'"),
-    (LLAMA_MODEL, {"rope_parameters": {"partial_rotary_factor": 0.5}}, "plain rotary positions only"),
-    (LLAMA_MODEL, {"head_dim": 8}, "head_dim 8: .*only null or 4"),
-    (LLAMA_MODEL, {"hidden_act": "gelu"}, 'hidden_act "gelu": .*only "silu" or "swish"'),
-    (STARCODER, {"sliding_window": 4}, "sliding_window 4, shorter than its context of 8"),
-]
-
-
-@pytest.mark.parametrize(("config", "values", "words"), REFUSED)
-def test_what_has_no_counterpart_is_refused_by_name(write, config, values, words):
-    _, directory = write(config)
-    edit(directory, **values)
-    with pytest.raises(ModelError, match=words):
-        read_hugging_face(directory)
-
-
-DAMAGED = [
-    ({"d_model": "8"}, 'd_model is "8", not a whole number'),
-    ({"encoder_layers": 0}, "encoder_layers is 0, but must be at least 1"),
-    ({"scale_embedding": 1}, "scale_embedding is 1, not true or false"),
-    ({"dropout": 10**400}, "dropout is larger than any number"),
-    ({"dropout": float("nan")}, "cannot be: embedding_dropout is nan"),
-    ({"d_model": 10**9}, "describes a larger model than the weights beside it"),
-    ({"decoder_layers": 10**9}, "describes a larger model than the weights beside it"),
-    ({"vocab_size": 10**9, "decoder_vocab_size": 10**9}, "describes a larger model than the weights beside it"),
-    ({"vocab_size": 31, "decoder_vocab_size": 31}, r"shared.weight has shape \(30, 8\), by config.json it should be"),
-    ({"decoder_layers": 3}, "lacks model.decoder.layers.2.self_attn.q_proj.weight"),
-    ({"decoder_layers": 1}, "has tensors that a MarianMTModel .* has no place for .*model.decoder.layers.1"),
-    ({"toolkit": None, "eos_token_id": 30}, "the id of </s> is 30, but the model has 30 tokens"),
-    ({"toolkit": None, "eos_token_id": "end"}, 'eos_token_id is "end", not a whole number'),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("values", "words"), DAMAGED)
-def test_damaged_settings(write, values, words):
-    _, directory = write(MARIAN)
-    (directory / "generation_config.json").unlink()
-    edit(directory, **values)
-    with pytest.raises(ModelError, match=words):
-        read_hugging_face(directory)
-
-
-def test_weights_that_are_not_those_of_the_class(write):
-    _, directory = write(MARIAN)
-    tensors = load_file(directory / "model.safetensors")
-    for values, words in [
-        ({"model.encoder.layernorm_embedding.weight": np.ones(8, np.float32)}, "no place for .*layernorm_embedding"),
-        ({"model.encoder.layers.0.fc1.bias": np.full(12, np.nan, np.float32)}, "fc1.bias contains values that are not"),
-        ({"model.encoder.layers.0.fc1.bias": np.ones(13, np.float32)}, r"fc1.bias has shape \(13,\)"),
-        ({"final_logits_bias": np.ones(29, np.float32)}, "final_logits_bias is damaged"),
-        ({"final_logits_bias": np.full((1, 30), np.nan, np.float32)}, "final_logits_bias is damaged"),
-    ]:
-        save_file(tensors | values, directory / "model.safetensors")
-        with pytest.raises(ModelError, match=words):
-            read_hugging_face(directory)

@@ -9,9 +9,10 @@ from tests.tokenization.test_foreign_library import content
 from tests.tokenization.test_foreign_sentencepiece import BYTES, SOURCE, TARGET, pieces_of, trained
 from tests.tokenization.traps import CORPUS
 from toolkit.errors import ModelError
-from toolkit.interop.sentencepiece_json import fields
-from toolkit.interop.tokenizer_files import write_tokenizer
+from toolkit.interop.foreign_settings import ForeignSettings
+from toolkit.interop.tokenizer_json import fields
 from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
+from toolkit.interop.tokenizer_writing import write_tokenizer
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
@@ -25,6 +26,11 @@ def write(directory, **files):
     for name, value in files.items():
         path = directory / name.replace("__", ".")
         path.write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
+
+
+def opened(directory, config, size):
+    write(directory, config__json=config)
+    return read_tokenizer(ForeignSettings(directory), size)
 
 
 def read(path):
@@ -48,7 +54,7 @@ def foreign(found, text):
 
 
 def test_marians_pieces_are_looked_up_in_its_vocabulary(marian):
-    found = read_tokenizer(marian.path, marian.config, marian.size)
+    found = opened(marian.path, marian.config, marian.size)
     source, target = (SentencePieceProcessor(model_proto=model) for model in (SOURCE, TARGET))
     expected = [marian.ids.get(piece, 1) for piece in source.encode("I am a boy म", out_type=str)]
     assert foreign(found, ">>nep<< I am a boy म") == [marian.ids[">>nep<<"], *expected]
@@ -61,7 +67,7 @@ def test_marians_pieces_are_looked_up_in_its_vocabulary(marian):
 
 
 def test_a_translator_from_elsewhere_gets_its_files_back(marian, tmp_path):
-    found = read_tokenizer(marian.path, marian.config, marian.size)
+    found = opened(marian.path, marian.config, marian.size)
     new = tmp_path / "new"
     new.mkdir()
     write_tokenizer(found.tokenizer, new, Seq2SeqConfig())
@@ -71,7 +77,7 @@ def test_a_translator_from_elsewhere_gets_its_files_back(marian, tmp_path):
     settings = read(new / "tokenizer_config.json")
     assert settings["tokenizer_class"] == "MarianTokenizer"
     assert [settings[f"{role}_token"] for role in ("pad", "eos", "unk")] == ["<pad>", "</s>", "<unk>"]
-    again = read_tokenizer(new, marian.config, marian.size)
+    again = opened(new, marian.config, marian.size)
     assert again.vocabulary == found.vocabulary
     assert again.tokenizer.pieces == found.tokenizer.pieces
 
@@ -79,15 +85,25 @@ def test_a_translator_from_elsewhere_gets_its_files_back(marian, tmp_path):
 def test_two_vocabularies_are_refused(marian):
     write(marian.path, tokenizer_config__json={"separate_vocabs": True})
     with pytest.raises(ModelError, match="one vocabulary for sources and one for targets"):
-        read_tokenizer(marian.path, marian.config, marian.size)
+        opened(marian.path, marian.config, marian.size)
 
 
 def test_a_vocabulary_of_another_model_is_refused(marian):
-    with pytest.raises(ModelError, match=rf"vocab\.json has '<pad>' as token {marian.size - 1}, and the model has"):
-        read_tokenizer(marian.path, marian.config, marian.size - 1)
+    with pytest.raises(ModelError, match=rf"vocab\.json has '<pad>' as token {marian.size - 1}, but the model has"):
+        opened(marian.path, marian.config, marian.size - 1)
     write(marian.path, vocab__json={"a": "b"})
-    with pytest.raises(ModelError, match=r"vocab\.json has 'a' as token 'b'"):
-        read_tokenizer(marian.path, marian.config, marian.size)
+    with pytest.raises(ModelError, match=r"vocab\.json is damaged: 'a' has the id 'b'"):
+        opened(marian.path, marian.config, marian.size)
+    write(marian.path, vocab__json={"</s>": 0, "<unk>": 1})
+    with pytest.raises(ModelError, match=f"has 2 tokens and the model {marian.size}: they belong to different models"):
+        opened(marian.path, marian.config, marian.size)
+
+
+def test_outputs_without_a_begin_are_refused(marian):
+    config = marian.config | {"decoder_start_token_id": None}
+    with pytest.raises(ModelError, match="has no decoder_start_token_id: every output must begin with a token"):
+        opened(marian.path, config, marian.size)
+    assert opened(marian.path, config | {"bos_token_id": 5}, marian.size).vocabulary.foreign([BOS]) == [5]
 
 
 def test_pieces_of_pegasus_are_moved(tmp_path):
@@ -95,12 +111,12 @@ def test_pieces_of_pegasus_are_moved(tmp_path):
     pieces = SentencePieceProcessor(model_proto=model)
     write(tmp_path, spiece__model=model, tokenizer_config__json={"offset": 5})
     config = {"model_type": "pegasus", "pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
-    found = read_tokenizer(tmp_path, config, pieces.vocab_size() + 5)
+    found = opened(tmp_path, config, pieces.vocab_size() + 5)
     assert foreign(found, "I am a boy.") == [index + 5 for index in pieces.encode("I am a boy.")]
     assert found.vocabulary.foreign([PAD, UNK, BOS, EOS]) == [0, 7, 0, 1]
     assert found.tokenizer.pieces[16:21] == [f"<extra_{index}>" for index in range(2, 7)]
     with pytest.raises(ModelError, match=r"spiece\.model has .* as token .*: they belong to different models"):
-        read_tokenizer(tmp_path, config, pieces.vocab_size() + 4)
+        opened(tmp_path, config, pieces.vocab_size() + 4)
 
 
 LLAMA = {"model_type": "llama", "bos_token_id": 1, "eos_token_id": [2, 5], "pad_token_id": -1}
@@ -113,7 +129,7 @@ def test_pieces_of_llama_are_those_of_its_model_in_and_out(kind, tmp_path):
     pieces = SentencePieceProcessor(model_proto=model)
     size = pieces.vocab_size() + 2
     write(tmp_path, tokenizer__model=model, added_tokens__json={"<tool>": size - 2})
-    found = read_tokenizer(tmp_path, LLAMA, size)
+    found = opened(tmp_path, LLAMA, size)
     texts = ["I am a boy.", " two  spaces ", "म", "a <0x41> b"]
     assert [foreign(found, text) for text in texts] == [pieces.encode(text) for text in texts]
     assert found.vocabulary.foreign([PAD, UNK, BOS, EOS]) == [-1, 0, 1, 2]
@@ -129,7 +145,7 @@ def test_pieces_of_llama_are_those_of_its_model_in_and_out(kind, tmp_path):
 
 def test_a_setting_decides_whether_texts_begin_with_the_mark(tmp_path):
     write(tmp_path, tokenizer__model=BYTES, tokenizer_config__json={"add_bos_token": False})
-    assert read_tokenizer(tmp_path, LLAMA, 400).begin is False
+    assert opened(tmp_path, LLAMA, 400).begin is False
 
 
 def test_what_normalises_a_text_is_read_from_a_model():
@@ -146,7 +162,7 @@ def test_what_normalises_a_text_is_read_from_a_model():
 )
 def test_our_own_come_back_as_they_were(tokenizer, tmp_path):
     write_tokenizer(tokenizer, tmp_path, Seq2SeqConfig(max_length=300))
-    found = read_tokenizer(tmp_path, OWN, tokenizer.vocab_size)
+    found = opened(tmp_path, OWN, tokenizer.vocab_size)
     assert type(found.tokenizer) is type(tokenizer)
     assert found.tokenizer.encode("abc नमे") == tokenizer.encode("abc नमे")
     assert found.vocabulary == Vocabulary.own(tokenizer.vocab_size)
@@ -158,13 +174,13 @@ def test_our_own_come_back_as_they_were(tokenizer, tmp_path):
 
 def test_a_directory_without_a_tokenizer_is_refused(tmp_path):
     with pytest.raises(ModelError, match="has no tokenizer that the toolkit can read"):
-        read_tokenizer(tmp_path, {}, 10)
+        opened(tmp_path, {}, 10)
     write(tmp_path, tokenizer__model=b"not a model")
     with pytest.raises(ModelError, match=r"tokenizer\.model is damaged"):
-        read_tokenizer(tmp_path, {}, 10)
+        opened(tmp_path, {}, 10)
     write(tmp_path, tokenizer_config__json=[])
     with pytest.raises(ModelError, match=r"tokenizer_config\.json is damaged"):
-        read_tokenizer(tmp_path, {}, 10)
+        opened(tmp_path, {}, 10)
 
 
 def test_beside_tokens_that_are_known_lie_their_models(tmp_path):
@@ -191,7 +207,7 @@ def test_byte_level_bpe_is_read_from_one_file_or_two(has_one_file, tmp_path):
         merges = "#version: 0.2\n" + "".join(f"{first} {second}\n" for first, second in model["merges"])
         write(tmp_path, vocab__json=model["vocab"], merges__txt=merges.encode())
     write(tmp_path, special_tokens_map__json={"eos_token": {"content": "<|endoftext|>"}, "unk_token": "<|endoftext|>"})
-    found = read_tokenizer(tmp_path, GPT2, 265)
+    found = opened(tmp_path, GPT2, 265)
     assert [found.tokenizer.piece(index) for index in found.tokenizer.encode("a boy")] == ["a", "Ġboy"]
     assert foreign(found, "a boy") == [model["vocab"]["a"], model["vocab"]["Ġboy"]]
     assert found.tokenizer.decode(found.tokenizer.encode("<|endoftext|>")) == "<|endoftext|>"
@@ -200,7 +216,7 @@ def test_byte_level_bpe_is_read_from_one_file_or_two(has_one_file, tmp_path):
     new = tmp_path / "new"
     new.mkdir()
     write_tokenizer(found.tokenizer, new, GPTConfig(begin=False))
-    again = read_tokenizer(new, GPT2, 265)
+    again = opened(new, GPT2, 265)
     assert again.vocabulary == found.vocabulary
     assert again.tokenizer.encode_batch(CORPUS) == found.tokenizer.encode_batch(CORPUS)
     assert read(new / "tokenizer_config.json")["eos_token"] == "<|endoftext|>"

@@ -1,4 +1,4 @@
-"""Two hundred kinds of damage and folly: each is told in one clear sentence, with exit code 2, and nothing is lost."""
+"""Hundreds of kinds of damage and folly: each is told in one clear sentence, with exit code 2, and nothing is lost."""
 
 import os
 import re
@@ -12,6 +12,9 @@ import pytest
 
 from tests.system.damage import (
     disks,
+    exchange,
+    exchange_ctranslate2,
+    exchange_words,
     flags,
     language,
     language_recipe,
@@ -24,7 +27,10 @@ from tests.system.damage import (
 )
 from tests.system.damage.room import RECIPES, TRAIN, TRAIN_LM, Kind, contents, furnish, obey
 
-GROUPS = (texts, tables, models, language, symbols, language_recipe, language_runs, flags, runs, disks)
+GROUPS = (
+    *(texts, tables, models, language, symbols, language_recipe, language_runs, flags, runs, disks),
+    *(exchange, exchange_ctranslate2, exchange_words),
+)
 KINDS = [kind for group in GROUPS for kind in group.kinds()]
 
 # One sentence of ours: no traceback, no warning, no name of a Python class, no object shown as Python shows it.
@@ -42,6 +48,8 @@ def good_room(
     os.chdir(room)
     try:
         furnish(room, make_model, make_gpt)
+        exchange.furnish(room, make_gpt)
+        exchange_ctranslate2.furnish(room)
     finally:
         os.chdir(before)
     return room

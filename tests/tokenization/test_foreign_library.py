@@ -135,5 +135,5 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch):
     real = builtins.__import__
     monkeypatch.setattr(builtins, "__import__", missing)
     write(tmp_path)
-    with pytest.raises(ModelError, match=r"pip install 'toolkit\[hf\]'"):
+    with pytest.raises(ModelError, match=r"pip install tokenizers"):
         load_tokenizer(tmp_path)

@@ -3,9 +3,9 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from toolkit.commands.console import emit
 from toolkit.interop import export_model
@@ -15,13 +15,14 @@ from toolkit.interop import export_model
 class ExportModel:
     """Write a model, with its tokenizer, as another library reads it.
 
-    For transformers, `from_pretrained(DIRECTORY)` then gives a model and a tokenizer that compute the same; for
-    CTranslate2, `ctranslate2.Translator(DIRECTORY)` or `ctranslate2.Generator(DIRECTORY)`.
+    In transformers, AutoTokenizer and AutoModelForSeq2SeqLM or AutoModelForCausalLM then read DIRECTORY with
+    from_pretrained, and compute the same; in CTranslate2, Translator(DIRECTORY) or Generator(DIRECTORY). What a text
+    needs before its tokens are given to those is said at the end.
     """
 
-    model: Positional[str]
+    model: Positional[Annotated[str, arg(metavar="MODEL")]]
     """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
-    directory: Positional[Path]
+    directory: Positional[Annotated[Path, arg(metavar="DIRECTORY")]]
     """Directory to write; it must not exist yet."""
     to: Literal["hugging-face", "ctranslate2"] = "hugging-face"
     """Which library the model is for."""

@@ -12,13 +12,13 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import emit, emit_text, typed_line
-from toolkit.commands.parallel import in_order
 from toolkit.commands.records import PLACES
 from toolkit.commands.windows import Window, file_windows, input_windows, line_count, with_progress
 from toolkit.continuations import Continuation
 from toolkit.decoding import ContinuationConfig
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.language_model import BATCH_SIZE
+from toolkit.parallel import in_order
 
 
 @dataclass

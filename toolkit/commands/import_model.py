@@ -3,8 +3,9 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from toolkit.commands.console import emit
 from toolkit.interop import import_model
@@ -16,13 +17,13 @@ class ImportModel:
 
     Of transformers: MarianMTModel, PegasusForConditionalGeneration, GPT2LMHeadModel, LlamaForCausalLM and
     Starcoder2ForCausalLM, with weights in safetensors. Of CTranslate2: translators and language models of the same
-    kinds, whatever their weights are quantised to, with the tokenizer's files beside them. Tokenizers in the format of
-    the tokenizers library need the extra: pip install 'toolkit[hf]'.
+    kinds, quantised ones too, with the files of their tokenizer beside them. Nothing is downloaded. Where the tokenizer
+    is a tokenizer.json, its library must be installed: pip install tokenizers.
     """
 
-    source: Positional[Path]
+    source: Positional[Annotated[Path, arg(metavar="SOURCE")]]
     """Directory of the model as it is. Which library wrote it is found out from its files."""
-    directory: Positional[Path]
+    directory: Positional[Annotated[Path, arg(metavar="DIRECTORY")]]
     """Directory to write; it must not exist yet."""
 
     def run(self) -> None:

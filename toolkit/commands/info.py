@@ -64,7 +64,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         f"kind        {facts['kind']}, format {facts['format']}",
         f"tokenizer   {facts['tokenizer']['kind']}, {facts['tokenizer']['vocab_size']} tokens",
         f"on disk     {sum(sizes.values()) / 1e6:.2f} MB, weights as {facts['weights']}",
-        f"trained by  {facts['command'] or 'not recorded'}",
+        f"made by     {facts['command'] or 'not recorded'}",
     ]
     parts = {name: f"{count:,}" for name, count in parameters.items()}
     training = {name: value for name, value in facts["training"].items() if name != "model"}  # as under "settings"

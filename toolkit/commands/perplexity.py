@@ -13,11 +13,11 @@ from tyro.conf import Positional
 
 from toolkit.api import LanguageModel, load_language_model
 from toolkit.commands.console import aligned, emit
-from toolkit.commands.parallel import in_order
 from toolkit.data.text_pieces import Piece
 from toolkit.data.texts import TextSource, open_texts
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.perplexity import Perplexity, pooled
+from toolkit.parallel import in_order
 
 
 @dataclass

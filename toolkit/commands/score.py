@@ -12,10 +12,10 @@ from typing import Any
 
 from toolkit.api import BATCH_SIZE, load_translator
 from toolkit.commands.console import emit
-from toolkit.commands.parallel import in_order
 from toolkit.commands.records import json_line
 from toolkit.commands.windows import Window, file_windows, input_windows, line_count, with_progress
 from toolkit.errors import ConfigError, DataError
+from toolkit.parallel import in_order
 from toolkit.translations import Translation
 
 # A text, or the ids of one.

@@ -11,11 +11,11 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import BATCH_SIZE, load_translator
 from toolkit.commands.console import emit, typed_line
-from toolkit.commands.parallel import in_order
 from toolkit.commands.windows import Window, file_windows, input_windows, line_count, text_windows, with_progress
 from toolkit.data.readers import write_lines_atomically
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError, ToolkitError
+from toolkit.parallel import in_order
 
 
 @dataclass

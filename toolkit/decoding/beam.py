@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from toolkit.decoding.beam_state import Finished, keep_in_place, search_is_over
+from toolkit.decoding.beam_state import Finished, search_is_over
 from toolkit.decoding.config import GenerationConfig
 from toolkit.decoding.constraints import Constraints
 from toolkit.decoding.distribution import best_continuations, log_sum_exp
@@ -50,10 +50,10 @@ class _Continuations:
     log_probs: Array  # the model's own, of the whole output
 
     def unfinished(self, count: int) -> "_Continuations":
-        """The first `count` that are not ended, with those of the same beam in its place where possible."""
+        """The first `count` that are not ended."""
         order = np.argsort(self.tokens == EOS, axis=1, kind="stable")[:, :count]
-        order = np.take_along_axis(order, keep_in_place(np.take_along_axis(self.beams, order, 1)), 1)
-        return _Continuations(*(np.take_along_axis(x, order, 1) for x in vars(self).values()))
+        rows = np.arange(len(order))[:, None]
+        return _Continuations(*(x[rows, order] for x in vars(self).values()))
 
 
 def beam_search(session: Session, constraints: Constraints, config: GenerationConfig) -> list[list[Hypothesis]]:

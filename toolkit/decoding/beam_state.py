@@ -1,4 +1,4 @@
-"""Pieces of beam search: the finished hypotheses, when a search is over, which beam takes which place."""
+"""Pieces of beam search: the finished hypotheses, and when a search is over."""
 
 import bisect
 
@@ -49,21 +49,3 @@ def search_is_over(config: GenerationConfig, live: Array, thresholds: Array, wri
     if power > 0 and rule is not False:
         return settled(live, thresholds, limits, power)
     return settled(live, thresholds, written + 1 if rule == "settled" else written, power)
-
-
-def keep_in_place(parents: Array) -> Array:
-    """An order of new beams in which the first child of each beam stands where its parent stood.
-
-    What stands in its parent's place needs no copy of the cache. Shapes: parents (B, K) in [0, K) -> (B, K), indices
-    into the second axis.
-    """
-    count = parents.shape[1]
-    same = parents[:, :, None] == np.arange(count)  # (B, child, place)
-    first = np.cumsum(same, axis=1) == 1
-    first &= same
-    settled_children, taken = first.any(axis=2), first.any(axis=1)
-    # As many children are left as places: pair them in order. Stable sorting puts the False ones first.
-    order = np.empty_like(parents)
-    free = np.argsort(taken, axis=1, kind="stable")
-    np.put_along_axis(order, free, np.argsort(settled_children, axis=1, kind="stable"), axis=1)
-    return np.where(taken, first.argmax(axis=1), order)

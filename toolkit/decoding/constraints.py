@@ -77,13 +77,16 @@ class Constraints:
 
     def _impose_beginning(self, logits: Array, own: Array, sentences: Array, step: int) -> None:
         """Leave the prefix's token while it lasts, and no end mark before the earliest one.  sentences: (B·W,)."""
-        rows = np.flatnonzero(step < self._lengths[sentences])
-        tokens = self._prefixes[sentences[rows], step] if len(rows) else rows
-        kept = own[rows, tokens]
+        rows = tokens = kept = None
+        if step < self._prefixes.shape[1]:
+            rows = np.flatnonzero(step < self._lengths[sentences])
+            tokens = self._prefixes[sentences[rows], step]
+            kept = own[rows, tokens]
         forbid_control_tokens(logits)
         logits[step < self._earliest[sentences], EOS] = -np.inf
-        logits[rows] = -np.inf
-        logits[rows, tokens] = kept
+        if rows is not None:
+            logits[rows] = -np.inf
+            logits[rows, tokens] = kept
 
     def ended_by_itself(self, sentences: Array | int, lengths: Array | int, last: Array | int) -> Array:
         """Whether the model, not the limit, ended outputs of these lengths, their `last` tokens included."""

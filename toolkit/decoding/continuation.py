@@ -11,6 +11,7 @@ from toolkit.decoding.hypothesis import Hypothesis
 from toolkit.decoding.processors import Bans, Processors
 from toolkit.decoding.prompts import PromptSession
 from toolkit.decoding.search import check_watch, decode, make_writer, sequences_each
+from toolkit.decoding.step_weights import StepWeights
 from toolkit.decoding.writer import Watcher
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.functional.arrays import Array
@@ -107,7 +108,7 @@ class _Task:
 
     def __init__(self, model: GPT, config: ContinuationConfig, bans: Prompts):
         self.config = config
-        self._model, self._pool = model, Pool()
+        self._model, self._pool, self._weights = model, Pool(), StepWeights()
         self._context, self._slide = model.config.max_length, config.past_context == "slide"
         self._bans = Bans(bans, model.config.vocab_size)
 
@@ -137,7 +138,8 @@ class _Task:
         processors = Processors(config, self._bans, repeated)
         earliest_end = min(config.min_new_tokens, _ENDLESS)
         constraints = Constraints(limits, None, earliest_end, config.forced_end, processors)
-        session = PromptSession(self._model, texts, self._pool, copies, self._slide, constraints.longest)
+        longest, weights = constraints.longest, self._weights
+        session = PromptSession(self._model, texts, self._pool, copies, self._slide, longest, weights)
         return session, constraints
 
     def _limits(self, texts: list[list[int]]) -> Array:

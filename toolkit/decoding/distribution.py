@@ -12,9 +12,9 @@ _FEW_TOKENS = 512
 # The fewest columns. Most time is saved where as many are searched as tokens are looked at in the best of them.
 _LEAST_COLUMNS = 256
 
-# While the largest logit of a row lies within ± this, the sum of exponentials neither overflows nor vanishes, and the
-# usual subtraction of the largest one can be left out.
-_SAFE_LOGIT = 40.0
+# While the sums of exponentials stay within these bounds, none has overflowed and no row has vanished, and the usual
+# subtraction of the largest logit can be left out.
+_LEAST_TOTAL, _LARGEST_TOTAL = 1e-30, 1e30
 
 
 def log_sum_exp(logits: Array) -> Array:
@@ -22,20 +22,25 @@ def log_sum_exp(logits: Array) -> Array:
 
     Shapes: (N, V) -> (N,), in float64 because sequences add these up.
     """
-    result = np.empty(len(logits))
-    ones = np.ones(logits.shape[1], logits.dtype)
+    with np.errstate(over="ignore"):
+        totals = _sums_of_exponentials(logits, None)
+    if totals.min(initial=1) > _LEAST_TOTAL and totals.max(initial=1) < _LARGEST_TOTAL:
+        return np.log(totals)
+    largest = logits.max(axis=1, keepdims=True)
+    return np.log(_sums_of_exponentials(logits, largest)) + largest[:, 0]
+
+
+def _sums_of_exponentials(logits: Array, shift: Array | None) -> Array:
+    """Σ_v exp(z_nv - shift_n), in float64.  Shapes: (N, V), (N, 1) -> (N,)."""
+    totals, ones = np.empty(len(logits)), np.ones(logits.shape[1], logits.dtype)
     scratch = None
     for rows in row_blocks(*logits.shape):
         block = logits[rows]
         scratch = np.empty_like(block) if scratch is None else scratch[: len(block)]
-        largest = block.max(axis=1)
-        if np.abs(largest).max() > _SAFE_LOGIT:
-            np.exp(np.subtract(block, largest[:, None], out=scratch), out=scratch)
-        else:
-            largest = 0.0
-            np.exp(block, out=scratch)
-        result[rows] = np.log(scratch @ ones) + largest
-    return result
+        if shift is not None:
+            block = np.subtract(block, shift[rows], out=scratch)
+        totals[rows] = np.exp(block, out=scratch) @ ones
+    return totals
 
 
 def forbid_control_tokens(logits: Array) -> None:
@@ -71,7 +76,7 @@ def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array,
     if size <= _FEW_TOKENS:
         sums = (logits.reshape(batch, width, size) + scores[:, :, None]).reshape(batch, -1)
         best = largest_first(sums, count)
-        sums, (beams, tokens) = np.take_along_axis(sums, best, 1), np.divmod(best, size)
+        sums, (beams, tokens) = sums[_row_numbers(best), best], np.divmod(best, size)
     else:
         sums, beams, tokens = _best_in_columns(logits, scores, count)
     if missing := count - sums.shape[1]:
@@ -85,7 +90,7 @@ def _best_in_columns(logits: Array, scores: Array, count: int) -> tuple[Array, A
     (batch, width), size = scores.shape, logits.shape[1]
     span = min(size, max(_LEAST_COLUMNS, 1 << math.isqrt(size * count).bit_length()))
     maxima = _column_maxima(logits, span).reshape(batch, width, span) + scores[:, :, None]
-    columns = _largest(maxima.reshape(batch, width * span), count)
+    columns = _largest(maxima.reshape(batch, -1), count)
     beams, columns = np.divmod(columns, span)
     tokens = columns[:, :, None] + span * np.arange(-(-size // span))  # (B, columns, lines)
     rows = np.arange(batch)[:, None] * width + beams
@@ -95,8 +100,8 @@ def _best_in_columns(logits: Array, scores: Array, count: int) -> tuple[Array, A
     sums[beyond] = -np.inf
     depth, sums, tokens = tokens.shape[2], sums.reshape(batch, -1), tokens.reshape(batch, -1)
     best = largest_first(sums, count)
-    found = (sums, np.repeat(beams, depth, axis=1), tokens)
-    return tuple(np.take_along_axis(part, best, 1) for part in found)
+    numbers = _row_numbers(best)
+    return sums[numbers, best], beams[numbers, best // depth], tokens[numbers, best]
 
 
 def _column_maxima(logits: Array, span: int) -> Array:
@@ -112,12 +117,27 @@ def _column_maxima(logits: Array, span: int) -> Array:
 def largest_first(values: Array, count: int) -> Array:
     """The indices of the `count` largest entries of each row, in descending order of the entries."""
     best = _largest(values, count)
-    return np.take_along_axis(best, np.argsort(-np.take_along_axis(values, best, 1), axis=1, kind="stable"), 1)
+    numbers = _row_numbers(best)
+    return best[numbers, np.argsort(-values[numbers, best], axis=1, kind="stable")]
 
 
 def _largest(values: Array, count: int) -> Array:
-    """The indices of the `count` largest entries of each row, all of them where there are no more; in any order."""
+    """The indices of the `count` largest entries of each row, all of them where there are no more; in any order.
+
+    Of many, by columns: the `count` best columns contain the `count` best entries.
+    """
     size = values.shape[1]
     if count >= size:
         return np.broadcast_to(np.arange(size), values.shape)
-    return np.argpartition(values, size - count, axis=1)[:, size - count :]
+    span = 1 << math.isqrt(size * count).bit_length() - 1
+    if size < _FEW_TOKENS or size % span or size < 4 * span:
+        return np.argpartition(values, size - count, axis=1)[:, size - count :]
+    columns = _largest(values.reshape(len(values), -1, span).max(axis=1), count)
+    candidates = (columns[:, :, None] + np.arange(0, size, span)).reshape(len(values), -1)
+    numbers = _row_numbers(candidates)
+    return candidates[numbers, _largest(values[numbers, candidates], count)]
+
+
+def _row_numbers(chosen: Array) -> Array:
+    """(B, 1): with `chosen` (B, C), the index of some entries of every row."""
+    return np.arange(len(chosen))[:, None]

@@ -10,6 +10,7 @@ from toolkit.decoding.hypothesis import Hypothesis
 from toolkit.decoding.processors import Bans, Processors
 from toolkit.decoding.search import decode, sequences_each
 from toolkit.decoding.session import Seq2SeqSession
+from toolkit.decoding.step_weights import StepWeights
 from toolkit.errors import ConfigError, DataError
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.memory import Pool
@@ -24,8 +25,9 @@ def generate(
     config: GenerationConfig | None = None,
     batch_size: int = 64,
     prefixes: Sequence[Sequence[int]] | None = None,
-    first: int = 0,
+    numbers: Sequence[int] | None = None,
     bans: Sequence[Sequence[int]] = (),
+    weights: StepWeights | None = None,
 ) -> list[list[Hypothesis]]:
     """Decode every source sentence; returns `num_return_sequences` hypotheses for each, best first, in input order.
 
@@ -34,9 +36,10 @@ def generate(
     independent and may repeat; beams are distinct, and fewer than asked where fewer sequences exist.
     prefixes: ids that the outputs begin with, one list for each sentence. They are part of the hypothesis and count
     in its score; max_new_tokens and min_new_tokens count what comes after them.
-    first: the number of the first sentence. Sentence i is sampled by a generator that is seeded with first + i, so
-    that parts of a long input give the samples of the whole.
+    numbers: of the sentences (None: from 0). Each is sampled by a generator that is seeded with its number, so that
+    parts of a long input give the samples of the whole.
     bans: sequences of ids that no output contains, but for its prefix.
+    weights: from an earlier call: copies that need not be made again.
 
     Raises ConfigError where max_new_tokens exceeds what the model can write and for bans that are none, DataError for
     sources and prefixes that it cannot read.
@@ -49,16 +52,19 @@ def generate(
     prefixes = [()] * len(sources) if prefixes is None else prefixes
     _check_prefixes(model, len(sources), prefixes, config)
     limits, banned = _limits(model, sources, prefixes, config), Bans(bans, model.config.vocab_size)
-    pool, count = Pool(), sequences_each(config)
+    pool, weights, count = Pool(), weights or StepWeights(), sequences_each(config)
+    weights.renew(model.vector)
+    numbers = range(len(sources)) if numbers is None else numbers
     results: list[list[Hypothesis]] = [[] for _ in sources]
     order = sorted(range(len(sources)), key=lambda index: -len(sources[index]))
     for begin in range(0, len(order), batch_size):
         chosen = order[begin : begin + batch_size]
         repeated = [index for index in chosen for _ in range(count)]
-        session = Seq2SeqSession(model, [sources[index] for index in repeated], pool)
+        room = int(limits[chosen].max()) * config.num_beams
+        session = Seq2SeqSession(model, [sources[index] for index in repeated], pool, room, weights)
         begun, processors = [prefixes[index] for index in repeated], Processors(config, banned, [()] * len(repeated))
         constraints = Constraints(limits[repeated], begun, config.min_new_tokens, config.forced_end, processors)
-        found = decode(session, constraints, config, [first + index for index in chosen])
+        found = decode(session, constraints, config, [numbers[index] for index in chosen])
         for index, hypotheses in zip(chosen, found, strict=True):
             results[index] = hypotheses
     return results

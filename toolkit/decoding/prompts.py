@@ -6,6 +6,8 @@ import numpy as np
 
 from toolkit.decoding.cache import Cache
 from toolkit.decoding.session import Session
+from toolkit.decoding.step import Step
+from toolkit.decoding.step_weights import StepWeights
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
 from toolkit.nn.memory import Pool
@@ -33,7 +35,7 @@ class PromptSession(Session):
     A prompt is read once, whatever the number of its copies; unequal prompts are read together, as rows. With `slide`,
     a sequence whose context is full forgets what it has read but for the last half, which it reads again: positions
     begin at 0 then, for every kind of position. Without, nobody may read more than the context. new_tokens: how many
-    each will write at most, as far as is known.
+    each will write at most, as far as is known. weights: copies of this model's weights that there are already.
     """
 
     def __init__(
@@ -44,26 +46,29 @@ class PromptSession(Session):
         copies: int = 1,
         slide: bool = False,
         new_tokens: int = 0,
+        weights: StepWeights | None = None,
     ):
         self._model, self._tape = model, Tape(memory=pool)
         self._context = model.config.max_length
         windows = [np.asarray(each, np.int64)[-window_length(len(each), self._context) :] for each in prompts]
         longest = max(map(len, windows), default=0) + new_tokens
-        self._cache = Cache(len(windows), capacity=min(longest, self._context))
+        self._cache = Cache(len(windows), capacity=min(longest, self._context), empty=self._tape.empty)
+        self._step = Step(model, self._cache, weights or StepWeights(), self._tape)
         self._seen = np.zeros((len(windows), self._context), np.int64) if slide else None
         self._read([window[:-1] for window in windows])
         self.begin = np.array([window[-1] for window in windows], np.int64).repeat(copies)
         if copies > 1:
-            self.select(np.arange(len(windows)), np.arange(len(windows)).repeat(copies))
+            every = np.arange(len(windows)).repeat(copies)
+            self.select(every, every)
 
     def logits(self, ids: Array) -> Array:
         if self._seen is not None:
             self._slide()
             self._seen[np.arange(len(ids)), self._cache.lengths] = ids
-        return self._model.logits(self._forward(ids, np.ones(len(ids), np.int64)), self._tape)
+        return self._step.logits(ids)
 
-    def select(self, _texts: Array, sequences: Array) -> None:
-        self._cache.select(sequences)
+    def select(self, texts: Array, sequences: Array) -> None:
+        self._cache.select(texts, sequences)
         if self._seen is not None:
             self._seen = self._seen[sequences]
 
@@ -79,7 +84,7 @@ class PromptSession(Session):
         if full.any():
             kept = max(self._context // 2, 1) - 1  # the token that comes is the last of its half
             tails = self._seen[:, self._context - kept :]
-            self._cache.lengths[full] = 0
+            self._cache.forget(full)
             self._read([tail if is_full else tail[:0] for tail, is_full in zip(tails, full, strict=True)])
 
     def _read(self, texts: Sequence[Array]) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 
 from toolkit.data.collate import source_rows
 from toolkit.decoding.cache import Cache
+from toolkit.decoding.step import Step
+from toolkit.decoding.step_weights import StepWeights
 from toolkit.functional.arrays import Array
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.memory import Pool
@@ -33,24 +35,34 @@ class Session(Protocol):
 
 
 class Seq2SeqSession(Session):
-    """B source sentences, encoded once. It begins with one sequence for each, which has read nothing yet."""
+    """B source sentences, encoded once. It begins with one sequence for each, which has read nothing yet.
 
-    def __init__(self, model: Seq2Seq, sources: Sequence[Sequence[int]], pool: Pool):
-        self._model, self._tape = model, Tape(memory=pool)
+    room: how many tokens all sequences of a sentence together will have, as far as is known. weights: copies of this
+    model's weights that there are already.
+    """
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        sources: Sequence[Sequence[int]],
+        pool: Pool,
+        room: int = 32,
+        weights: StepWeights | None = None,
+    ):
+        tape = Tape(memory=pool)
         ids, rows = source_rows(sources)
-        self._memory = model.encode(ids, rows, self._tape)
-        self._cache = Cache(len(sources), rows)
+        memory = model.encode(ids, rows, tape)
+        self._cache = Cache(len(sources), rows, room, tape.empty)
+        for block in model.decoder:
+            block.cross_attention.remember(memory, self._cache, tape)
+        self._step = Step(model, self._cache, weights or StepWeights(), tape)
         self.begin = np.full(len(sources), BOS)
 
     def logits(self, ids: Array) -> Array:
-        lengths = np.ones(len(ids), np.int64)
-        x = self._model.decode(ids, self._memory, self._cache.rows(lengths), self._tape)
-        self._cache.advance(lengths)
-        return self._model.logits(x, self._tape)
+        return self._step.logits(ids)
 
     def select(self, texts: Array, sequences: Array) -> None:
-        self._cache.select_memories(texts)
-        self._cache.select(sequences)
+        self._cache.select(texts, sequences)
 
 
 def fill_holes(live: Array) -> Array:
@@ -60,5 +72,7 @@ def fill_holes(live: Array) -> Array:
     """
     count = np.count_nonzero(live)
     order = np.arange(count)
+    if count == len(live):
+        return order
     order[~live[:count]] = count + np.flatnonzero(live[count:])
     return order

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from toolkit.functional.arrays import Array, Empty, Saved, row_blocks, sum_rows
+from toolkit.functional.few_rows import product
 from toolkit.functional.normal import normal_distribution
 
 # Where a function is told that nobody wants the slope, it returns None for it.
@@ -96,8 +97,7 @@ def activated_linear(
     Shapes: x (N, D), weight (D, F), bias (F,) or None, mask (N, F) or None -> y (N, F).
     """
     function = ACTIVATIONS[activation]
-    y = empty((len(x), weight.shape[1]), x.dtype)
-    np.matmul(x, weight, out=y)
+    y = product(x, weight, empty((len(x), weight.shape[1]), x.dtype))
     slope = empty(y.shape, y.dtype) if want_slope else None
     for rows in row_blocks(*y.shape):
         block = y[rows]

@@ -4,6 +4,7 @@ import numpy as np
 
 from toolkit.functional.activation import silu
 from toolkit.functional.arrays import Array, Empty, Saved, row_blocks, sum_rows
+from toolkit.functional.few_rows import product
 
 
 def gated_linear(
@@ -21,7 +22,7 @@ def gated_linear(
 
     What backward multiplies by, u silu'(g) and silu(g), takes the places of g and u, which nobody needs any more.
     """
-    both = np.matmul(x, weight, out=empty((len(x), weight.shape[1]), x.dtype))
+    both = product(x, weight, empty((len(x), weight.shape[1]), x.dtype))
     half = weight.shape[1] // 2
     y = empty((len(x), half), x.dtype)
     for rows in row_blocks(*both.shape):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from toolkit.functional.arrays import Array, Empty, Saved, sum_rows
+from toolkit.functional.few_rows import product
 
 
 def linear(x: Array, weight: Array, bias: Array | None, empty: Empty = np.empty) -> tuple[Array, Saved]:
@@ -10,8 +11,7 @@ def linear(x: Array, weight: Array, bias: Array | None, empty: Empty = np.empty)
 
     Shapes: x (N, D), weight (D, F), bias (F,) -> y (N, F).
     """
-    y = empty((len(x), weight.shape[1]), x.dtype)
-    np.matmul(x, weight, out=y)
+    y = product(x, weight, empty((len(x), weight.shape[1]), x.dtype))
     if bias is not None:
         y += bias
     return y, (x, weight, bias is not None)

@@ -1,16 +1,103 @@
-"""What it takes to exchange models of one class: its settings and tensors, and ours, in both directions."""
+"""What it takes to exchange models of one class: its settings and tensors, and ours, in both directions.
 
-from collections.abc import Iterator, Sequence
+Which of our parameters is which tensor is a table that is read in both directions. Our linear maps are (inputs,
+outputs) and keep maps of one input together, queries, keys and values say, side by side in one matrix; elsewhere each
+is a tensor of its own, and often (outputs, inputs).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from toolkit.errors import ModelError
-from toolkit.interop.entries import Entry, Table
-from toolkit.interop.foreign_settings import ForeignSettings
-from toolkit.interop.foreign_weights import ForeignWeights
-from toolkit.models.gpt import GPTConfig
-from toolkit.models.seq2seq import Seq2SeqConfig
+import numpy as np
 
-Config = Seq2SeqConfig | GPTConfig
+from toolkit.errors import ModelError
+from toolkit.functional.arrays import Array
+from toolkit.interop.foreign_settings import Config, ForeignSettings
+from toolkit.interop.foreign_weights import ForeignWeights
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One parameter of ours, and the tensors that lie side by side in it.
+
+    theirs: names, with how much of our last axis each takes. transposed: matrices are (outputs, inputs) there.
+    optional: the tensors may be missing, and are zeros then.
+    """
+
+    ours: str
+    theirs: Mapping[str, int]
+    transposed: bool = False
+    optional: bool = False
+
+    def read(self, weights: ForeignWeights, shape: tuple[int, ...]) -> Array:
+        """Our parameter, of this shape.  Raises ModelError where a tensor is missing or has another shape."""
+        parts = []
+        for name, width in self.theirs.items():
+            expected = (*shape[:-1], width)
+            if self.optional and name not in weights:
+                parts.append(np.zeros(expected, np.float32))
+                continue
+            part = read_tensor(weights, name, expected[::-1] if self.transposed else expected)
+            parts.append(part.T if self.transposed else part)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+
+    def write(self, value: Array | None) -> Iterator[tuple[str, Array]]:
+        """Their tensors; zeros where we have no such parameter, which only a bias may lack."""
+        if value is None:
+            value = np.zeros(sum(self.theirs.values()), np.float32)
+        begin = 0
+        for name, width in self.theirs.items():
+            part = value[..., begin : begin + width]
+            yield name, part.T if self.transposed else part
+            begin += width
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of ours with a row for each token, and the names that it has elsewhere.
+
+    theirs: all the names, of which reading takes the first that is there. Writing uses the names in `written`.
+    """
+
+    ours: str
+    theirs: tuple[str, ...]
+    written: tuple[str, ...]
+
+    def read(self, weights: ForeignWeights, size: int, width: int) -> Array:
+        """(foreign size, D).  Raises ModelError where it is missing or has another shape."""
+        name = next((name for name in self.theirs if name in weights), self.theirs[0])
+        table = read_tensor(weights, name, (size, width))
+        weights.unread.difference_update(self.theirs)
+        return table
+
+
+def linear(
+    ours: str, theirs: Mapping[str, int], bias: bool = True, transposed: bool = True, optional: bool = False
+) -> Iterator[Entry]:
+    """Our linear map, and the maps in it with their outputs.  optional: of the biases."""
+    yield Entry(f"{ours}.weight", {f"{name}.weight": width for name, width in theirs.items()}, transposed)
+    if bias:
+        yield Entry(f"{ours}.bias", {f"{name}.bias": width for name, width in theirs.items()}, False, optional)
+
+
+def norm(ours: str, theirs: str, width: int, bias: bool = True) -> Iterator[Entry]:
+    yield Entry(f"{ours}.gain", {f"{theirs}.weight": width})
+    if bias:
+        yield Entry(f"{ours}.bias", {f"{theirs}.bias": width})
+
+
+def read_tensor(weights: ForeignWeights, name: str, shape: tuple[int, ...]) -> Array:
+    """A tensor of this shape.  Raises ModelError where it is missing, of another shape, or not finite."""
+    where = weights.where(name)
+    if name not in weights:
+        raise ModelError(f"{where.parent} lacks {name}, which a model of its kind has: copy the whole model again")
+    if weights.shape(name) != shape:
+        raise ModelError(f"{where}: {name} has shape {weights.shape(name)}, by config.json it should be {shape}")
+    tensor = weights[name]
+    if not np.isfinite(tensor).all():
+        raise ModelError(f"{where}: {name} contains values that are not finite numbers")
+    return tensor
 
 
 class Architecture:
@@ -18,7 +105,6 @@ class Architecture:
 
     name: ClassVar[str]
     model_type: ClassVar[str]
-    vocab_size: ClassVar[int]  # where config.json does not say
     prefix: ClassVar[str] = ""  # of the names of its tensors, where files may leave it out
     config_class: ClassVar[type]
     output_bias: ClassVar[str | None] = None  # the tensor that is added to the scores of tokens

@@ -8,8 +8,8 @@ shared_vocabulary.json or for a language model vocabulary.json. Texts go in and 
     ctranslate2.Generator(directory).generate_batch([["<s>", "▁Once"]], include_prompt_in_result=False)
 
 A translator adds by itself what sources end with and outputs begin with; a generator reads prompts as they are given,
-so that the begin mark is the caller's to put in front. The function is the same, and so are searches where they follow
-the same rules:
+so that the begin mark is the caller's to put in front. With our own tokenizers, a source begins with a space (see
+`toolkit.data.sentences.spaced`). The function is the same, and so are searches where they follow the same rules:
 
 - Theirs end as ours do with `early_stopping=True`.
 - Unless `min_decoding_length=0`, theirs write a token at least, and share out the probability of ending at once.
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.errors import ConfigError, ModelError
+from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.ctranslate2_config import ACTIVATIONS, SEQ2SEQ_EPS, gpt_config, is_interleaved, seq2seq_config
@@ -32,12 +32,14 @@ from toolkit.interop.ctranslate2_file import MODEL_FILE, Variables, write_variab
 from toolkit.interop.ctranslate2_parts import parts
 from toolkit.interop.ctranslate2_tokens import ALONE, SHARED, SOURCE, TARGET, Union, distinct, read_tokens, write_tokens
 from toolkit.interop.ctranslate2_variables import Source
-from toolkit.interop.foreign_settings import OWN_ENTRY
-from toolkit.interop.vocabulary import ABSENT, Vocabulary
+from toolkit.interop.foreign_settings import OWN_ENTRY, Config, ForeignSettings, own_settings
+from toolkit.interop.tokenizer_writing import write_models
+from toolkit.interop.vocabulary import ABSENT, Vocabulary, in_own_order
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from toolkit.models.storage import CONFIG_FILE, read_json, write_json
+from toolkit.models.storage import CONFIG_FILE, new_model, write_json
 from toolkit.tokenization.base import Tokenizer
+from toolkit.tokenization.foreign_sentencepiece import ForeignSentencePieceTokenizer
 from toolkit.tokenization.special import BOS, EOS, UNK
 
 SEQ2SEQ, DECODER = ("TransformerSpec", 7), ("TransformerDecoderSpec", 8)  # specifications, with their revisions
@@ -49,10 +51,14 @@ _POSITIONS = 1024
 def write(model: Seq2Seq | GPT, tokenizer: Tokenizer, directory: Path, half: bool = False) -> None:
     """Write a model and its tokenizer into an existing directory; `half` stores float16.
 
+    SentencePiece models that a translator from elsewhere came with lie beside as what they were.
+
     Raises DataError where a file cannot be written.
     """
     write_weights(model, distinct([tokenizer.piece(index) for index in range(tokenizer.vocab_size)]), directory, half)
     tokenizer.save(directory)
+    if isinstance(model, Seq2Seq) and isinstance(tokenizer, ForeignSentencePieceTokenizer):
+        write_models(tokenizer, directory)
 
 
 def write_weights(model: Seq2Seq | GPT, tokens: Sequence[str], directory: Path, half: bool = False) -> None:
@@ -68,18 +74,16 @@ def write_weights(model: Seq2Seq | GPT, tokens: Sequence[str], directory: Path, 
     write_variables(directory / MODEL_FILE, _variables(model), half)
 
 
-def _configuration(config: Seq2SeqConfig | GPTConfig, tokens: Sequence[str]) -> dict:
+def _configuration(config: Config, tokens: Sequence[str]) -> dict:
     """Their config.json."""
     unk, bos, eos = tokens[UNK], tokens[BOS], tokens[EOS]
     found = {"unk_token": unk, "bos_token": bos, "eos_token": eos}
-    own = {"max_length": config.max_length}
+    found[OWN_ENTRY] = own_settings(config)
     if isinstance(config, GPTConfig):
         grouped = config.key_value_heads not in (0, config.heads)
-        found |= {"layer_norm_epsilon": config.norm_eps, "multi_query_attention": grouped}
-        return found | {OWN_ENTRY: own | {"begin": config.begin}}
+        return found | {"layer_norm_epsilon": config.norm_eps, "multi_query_attention": grouped}
     found |= {"decoder_start_token": bos, "add_source_bos": False, "add_source_eos": True}
-    found |= {"layer_norm_epsilon": SEQ2SEQ_EPS, "multi_query_attention": False}
-    return found | {OWN_ENTRY: own | {"ignore_case": config.ignore_case}}
+    return found | {"layer_norm_epsilon": SEQ2SEQ_EPS, "multi_query_attention": False}
 
 
 def _variables(model: Seq2Seq | GPT) -> Variables:
@@ -99,13 +103,13 @@ def _variables(model: Seq2Seq | GPT) -> Variables:
     return Variables(*(SEQ2SEQ if isinstance(model, Seq2Seq) else DECODER), found, aliases)
 
 
-def _encodings(config: Seq2SeqConfig | GPTConfig) -> Array:
+def _encodings(config: Config) -> Array:
     length = config.max_length if isinstance(config, GPTConfig) else max(_POSITIONS, config.max_length)
     layout = "halves" if config.positions == "sinusoidal_halves" else "interleaved"
     return sinusoidal_positions(length, config.width, layout)
 
 
-def _attributes(config: Seq2SeqConfig | GPTConfig) -> dict[str, Array]:
+def _attributes(config: Config) -> dict[str, Array]:
     """What theirs stores as single numbers."""
     flag, short, integer = np.int8, np.int16, np.int32
     is_gpt = isinstance(config, GPTConfig)
@@ -136,33 +140,27 @@ def _attributes(config: Seq2SeqConfig | GPTConfig) -> dict[str, Array]:
 class Reading(NamedTuple):
     """A model as its directory has it, with ids of its own."""
 
-    config: Seq2SeqConfig | GPTConfig
+    config: Config
     arrays: dict[str, Array]  # float32, by the names of our parameters
     tokens: list[str]
     vocabulary: Vocabulary  # which of its ids stand at which of ours, by the special tokens that it names
+
+    @property
+    def notes(self) -> list[str]:
+        """What the files leave open, in sentences."""
+        is_open = self.config.positions == "rotary" and self.vocabulary != Vocabulary.own(self.vocabulary.size)
+        return [f"nothing says how long its texts may be: {self.config.max_length} tokens at most"] if is_open else []
 
     def model(self, vocabulary: Vocabulary | None = None) -> Seq2Seq | GPT:
         """The model in our layout.  vocabulary: that layout, if a tokenizer's files say more than the model's.
 
         Raises ModelError where arrays do not fit the config.
         """
-        vocabulary = vocabulary or self.vocabulary
-        bias = vocabulary.read_bias(self.arrays.get("output_bias"))
-        arrays = self.arrays | {name: vocabulary.read_table(self.arrays[name]) for name in _TABLES & self.arrays.keys()}
-        arrays |= {} if bias is None else {"output_bias": bias}
-        config = replace(self.config, vocab_size=vocabulary.size, output_bias=bias is not None)
-        model = (Seq2Seq if isinstance(config, Seq2SeqConfig) else GPT)(config)
+        config, arrays = in_own_order(self.config, self.arrays, vocabulary or self.vocabulary)
+        model = new_model(config)
         model.allocate()
         model.load_arrays(arrays, "the model")
         return model
-
-
-_TABLES = {
-    "source.embedding.table",
-    "target.embedding.table",
-    "trunk.input.embedding.table",
-    "output.table",
-}
 
 
 def read(directory: Path) -> Reading:
@@ -174,8 +172,8 @@ def read(directory: Path) -> Reading:
 
     Raises ModelError for what is missing, damaged, or has no counterpart here, naming it.
     """
-    settings = read_json(directory / CONFIG_FILE)
-    source = Source(directory / MODEL_FILE)
+    own, source = ForeignSettings(directory), Source(directory / MODEL_FILE)
+    settings = own.values
     if source.specification == SEQ2SEQ[0]:
         config, arrays, tokens = _read_seq2seq(directory, source, settings)
     elif source.specification == DECODER[0]:
@@ -185,8 +183,8 @@ def read(directory: Path) -> Reading:
         raise source.refusal(f"is a {source.specification}: {SEQ2SEQ[0]} and {DECODER[0]} are what is read")
     if len(tokens) != config.vocab_size:
         raise ModelError(f"{directory} has {len(tokens)} tokens and a model of {config.vocab_size}: copy it again")
-    if OWN_ENTRY in settings:
-        config, vocabulary = _with_own_settings(config, settings[OWN_ENTRY]), Vocabulary.own(len(tokens))
+    if own.is_own:
+        config, vocabulary = own.with_own(config), Vocabulary.own(len(tokens))
     else:
         vocabulary = _plan(source, settings, tokens)
         if isinstance(config, GPTConfig):  # where a token ends and begins texts, it stands between them
@@ -194,7 +192,7 @@ def read(directory: Path) -> Reading:
     source.check_all_taken()
     if "output_bias" in arrays:  # some forbid a token by -inf
         arrays["output_bias"] = np.maximum(arrays["output_bias"], np.float32(ABSENT))
-    (Seq2Seq if isinstance(config, Seq2SeqConfig) else GPT)(config).check_arrays(arrays, str(source.path))
+    new_model(config).check_arrays(arrays, str(source.path))
     return Reading(config, arrays, tokens, vocabulary)
 
 
@@ -219,7 +217,7 @@ def _read_seq2seq(
     return replace(config, vocab_size=len(union.tokens), output_bias=True), arrays, union.tokens
 
 
-def _read_arrays(source: Source, config: Seq2SeqConfig | GPTConfig) -> dict[str, Array]:
+def _read_arrays(source: Source, config: Config) -> dict[str, Array]:
     """Ours by their names."""
     arrays: dict[str, Array] = {}
     for part in parts(config):
@@ -243,19 +241,6 @@ def _in_halves(array: Array, config: GPTConfig) -> Array:
     return array[..., columns]
 
 
-def _with_own_settings(config: Seq2SeqConfig | GPTConfig, own: Any) -> Seq2SeqConfig | GPTConfig:
-    """What a model that was written here has besides.  Raises ModelError where that is damaged."""
-    known = {"max_length", "begin" if isinstance(config, GPTConfig) else "ignore_case"}
-    if not isinstance(own, dict) or own.keys() != known:
-        raise ModelError(f"{CONFIG_FILE} is damaged: {OWN_ENTRY!r} has other settings than {', '.join(sorted(known))}")
-    if any(type(value) is not type(getattr(config, name)) for name, value in own.items()):
-        raise ModelError(f"{CONFIG_FILE} is damaged: {OWN_ENTRY!r} has settings of a wrong type")
-    try:
-        return replace(config, **own)
-    except ConfigError as error:
-        raise ModelError(f"{CONFIG_FILE} is damaged: {error}") from None
-
-
 def _plan(source: Source, settings: dict[str, Any], tokens: list[str]) -> Vocabulary:
     """The special tokens of a model from elsewhere, by what its settings call them."""
     ids = {token: index for index, token in reversed(list(enumerate(tokens)))}
@@ -269,7 +254,8 @@ def _plan(source: Source, settings: dict[str, Any], tokens: list[str]) -> Vocabu
         raise ModelError(f"{source.path.parent} has no token {bos!r}, which its outputs begin with")
     if found["eos"] is None:
         raise ModelError(f"{source.path.parent} has no token {eos!r}, which its texts end with")
-    return Vocabulary.plan(len(tokens), pad=next((ids[token] for token in _PADDING if token in ids), None), **found)
+    found["pad"] = next((ids[token] for token in _PADDING if token in ids), None)
+    return Vocabulary.plan(len(tokens), **found, origin=source.path.parent)
 
 
 _SPECIAL = {"unk": "<unk>", "bos": "<s>", "eos": "</s>"}  # and what they are called where nothing is said

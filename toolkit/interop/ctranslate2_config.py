@@ -74,20 +74,13 @@ def gpt_config(source: Source, settings: dict[str, Any]) -> GPTConfig:
     layers, heads = _layers(source, "decoder"), int(source.number("decoder/num_heads", 8))
     attentions = [f"decoder/layer_{index}/self_attention" for index in range(layers)]
     each = {name: int(source.agreed([f"{a}/{name}" for a in attentions], value)) for name, value in _EACH.items()}
-    if not source.number("decoder/pre_norm", 1):
-        raise source.refusal("has its norms after the sub-layers: language models have them in front here")
-    if _scale(source, "decoder", width):
-        raise source.refusal("scales its embeddings, which language models do not do here")
-    if heads < 1 or width % heads or each["head_dim"] not in (-1, width // heads):
-        raise source.refusal(f"has {heads} heads that do not divide its {width} dimensions among them")
+    _refuse_gpt(source, width, heads, each)
     rms = not source.has("decoder/layer_norm/beta")
     gated = source.has("decoder/layer_0/ffn/linear_0_noact/weight")
     activation = _activation(source, source.number("decoder/activation", 0))
     if gated and activation != "silu":
         raise source.refusal(f"gates its feed-forward networks by {activation}: only silu does that here")
     rotary = each["rotary_dim"] >= 0
-    if rotary and each["rotary_dim"] not in (0, width // heads):
-        raise source.refusal(f"turns only {each['rotary_dim']} of a head's {width // heads} dimensions by position")
     positions, length = ("rotary", _CONTEXT) if rotary else _positions(source, ["decoder"], width)
     window = max(each["sliding_window"], int(source.number("decoder/sliding_window", 0)))
     return _made(
@@ -110,6 +103,18 @@ def gpt_config(source: Source, settings: dict[str, Any]) -> GPTConfig:
         output_bias=source.has("decoder/projection/bias"),
         **dict.fromkeys(_DROPOUTS, 0.0),
     )
+
+
+def _refuse_gpt(source: Source, width: int, heads: int, each: dict[str, int]) -> None:
+    """Raises ModelError for what language models have not here.  each: the numbers that all attentions share."""
+    if not source.number("decoder/pre_norm", 1):
+        raise source.refusal("has its norms after the sub-layers: language models have them in front here")
+    if _scale(source, "decoder", width):
+        raise source.refusal("scales its embeddings, which language models do not do here")
+    if heads < 1 or width % heads or each["head_dim"] not in (-1, width // heads):
+        raise source.refusal(f"has {heads} heads that do not divide its {width} dimensions among them")
+    if each["rotary_dim"] not in (-1, 0, width // heads):
+        raise source.refusal(f"turns only {each['rotary_dim']} of a head's {width // heads} dimensions by position")
 
 
 _DROPOUTS = ("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout")

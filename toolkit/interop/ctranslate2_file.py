@@ -22,7 +22,7 @@ from toolkit.functional.arrays import Array
 
 MODEL_FILE = "model.bin"
 
-_VERSION = 6
+_VERSION, _NO_VERSION = 6, 1000  # the least number that is taken for the beginning of another kind of file
 # Types by their number; bfloat16, which NumPy does not have, is read as the upper half of a float32.
 _TYPES = ("<f4", "|i1", "<i2", "<i4", "<f2", "<u2")
 _BFLOAT16 = 5
@@ -90,6 +90,8 @@ def read_variables(path: Path) -> Variables:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from None
     try:
         version = reader.number("I")
+        if not 0 < version < _NO_VERSION:
+            raise ModelError(f"{path} is damaged or is not a model of CTranslate2: copy the whole model again")
         if version != _VERSION:
             raise ModelError(f"{path} has binary version {version}, and version {_VERSION} is read: convert it again")
         specification, revision = reader.string(), reader.number("I")

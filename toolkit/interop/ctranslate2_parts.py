@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolkit.functional.arrays import Array
+from toolkit.interop.foreign_settings import Config
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 
@@ -110,7 +111,7 @@ class Norm(NamedTuple):
 Part = Table | Linear | Gated | Norm
 
 
-def parts(config: Seq2SeqConfig | GPTConfig) -> Iterator[Part]:
+def parts(config: Config) -> Iterator[Part]:
     """All parts of a model. A table that has several names in theirs occurs several times, under one name in ours."""
     yield from _gpt(config) if isinstance(config, GPTConfig) else _seq2seq(config)
     if config.output_bias:
@@ -148,7 +149,7 @@ def _gpt(config: GPTConfig) -> Iterator[Part]:
     yield Norm("trunk.norm", "decoder/layer_norm", config.bias, config.norm == "rms")
 
 
-def _block(ours: str, theirs: str, config: Seq2SeqConfig | GPTConfig, rms: bool = False) -> Iterator[Part]:
+def _block(ours: str, theirs: str, config: Config, rms: bool = False) -> Iterator[Part]:
     """Self-attention and feed-forward network, with their norms."""
     bias, attention, feed_forward = config.bias, f"{theirs}/self_attention", f"{theirs}/ffn"
     yield Norm(f"{ours}.around_attention.norm", f"{attention}/layer_norm", bias, rms)

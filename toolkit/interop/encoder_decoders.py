@@ -3,14 +3,13 @@ PegasusForConditionalGeneration with a norm before it.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from toolkit.errors import ModelError
 from toolkit.functional.positions import sinusoidal_positions
-from toolkit.interop.architecture import Architecture, read_activation, written_activation
-from toolkit.interop.entries import Entry, Table, linear, norm
+from toolkit.interop.architecture import Architecture, Entry, Table, linear, norm, read_activation, written_activation
 from toolkit.interop.foreign_settings import ForeignSettings
 from toolkit.interop.foreign_weights import ForeignWeights
 from toolkit.models.seq2seq import Seq2SeqConfig
@@ -24,7 +23,8 @@ class EncoderDecoder(Architecture):
 
     config_class = Seq2SeqConfig
     output_bias = "final_logits_bias"
-    norm: str
+    norm: ClassVar[str]
+    vocab_size: ClassVar[int]  # where config.json does not say
 
     def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> Seq2SeqConfig:
         self._refuse(settings)

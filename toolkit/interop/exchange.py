@@ -9,14 +9,14 @@ from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, replaced_directory
 from toolkit.interop import ctranslate2
 from toolkit.interop.hugging_face import HuggingFaceModel, write_hugging_face
-from toolkit.interop.tokenizer_files import write_tokenizer
 from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
+from toolkit.interop.tokenizer_writing import write_tokenizer
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import CONFIG_FILE, load_model, read_json, save_model
 from toolkit.nn.module import Model
-from toolkit.tokenization import Tokenizer, load_tokenizer
+from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.tokenization.foreign import ForeignTokenizer
 
 Format = Literal["hugging-face", "ctranslate2"]
@@ -73,8 +73,7 @@ def export_model(
     with replaced_directory(directory) as new:
         if to == "ctranslate2":
             ctranslate2.write(loaded, tokenizer, new, half)
-            kind = "Translator" if isinstance(loaded, Seq2Seq) else "Generator"
-            return Exchanged(loaded, f"ctranslate2.{kind}", _case_note(loaded))
+            return Exchanged(loaded, _ctranslate2_name(loaded), _how_to_tokenize(loaded, tokenizer))
         order = Vocabulary(tuple(tokenizer.rows)) if isinstance(tokenizer, ForeignTokenizer) else None
         name = write_hugging_face(loaded, new, order, half).name
         write_tokenizer(tokenizer, new, loaded.config)
@@ -85,14 +84,16 @@ def _read(source: Path) -> tuple[Model, Tokenizer, str, list[str]]:
     """A model, its tokenizer, what the model is called elsewhere, and what is not the same here."""
     if (source / _CTRANSLATE2_WEIGHTS).exists():
         reading = ctranslate2.read(source)
-        tokenizer = pieces_tokenizer(source, reading.tokens, reading.vocabulary)
-        return reading.model(), tokenizer, "a model of CTranslate2", []
+        tokenizer, model = pieces_tokenizer(source, reading.tokens, reading.vocabulary), reading.model()
+        return model, tokenizer, _ctranslate2_name(model), reading.notes
     if not source.is_dir():
-        raise ModelError(f"{source} is not a directory: give one that transformers or CTranslate2 has written")
+        raise ModelError(
+            f"{source} is not a directory: give one that transformers or CTranslate2 has written; nothing is downloaded"
+        )
     if "format" in read_json(source / CONFIG_FILE):
         raise ConfigError(f"{source} is a model of this toolkit already: there is nothing to import")
     found = HuggingFaceModel(source)
-    tokenizer, vocabulary, begin = read_tokenizer(source, found.settings.values, found.size)
+    tokenizer, vocabulary, begin = read_tokenizer(found.settings, found.size)
     return found.read(vocabulary, begin), tokenizer, found.architecture.name, found.notes
 
 
@@ -105,6 +106,16 @@ def _check_sizes(model: Model, tokenizer: Tokenizer, where: Path) -> None:
         )
 
 
-def _case_note(model: Model) -> list[str]:
-    ignores = isinstance(model, Seq2Seq) and model.config.ignore_case
-    return ["it reads sources in lower case: put them into lower case before they are tokenized"] if ignores else []
+def _ctranslate2_name(model: Model) -> str:
+    return "ctranslate2.Translator" if isinstance(model, Seq2Seq) else "ctranslate2.Generator"
+
+
+def _how_to_tokenize(model: Model, tokenizer: Tokenizer) -> list[str]:
+    """What CTranslate2, which is given tokens, leaves to its user, in a sentence."""
+    if not isinstance(model, Seq2Seq):
+        return ["a prompt begins with the token <s>, which is yours to put there"] if model.config.begin else []
+    is_own = isinstance(tokenizer, SentencePieceTokenizer)
+    text = "text.lower()" if model.config.ignore_case else "text"
+    if is_own:
+        return [f"a source begins with a space: its tokens are those of ' ' + {text}"]
+    return [f"its tokens are those of {text}"] if model.config.ignore_case else []

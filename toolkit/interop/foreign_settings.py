@@ -1,16 +1,24 @@
 """The config.json of a model from elsewhere, read with care: types are checked, and nothing unknown is passed over."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from toolkit.errors import ModelError
+from toolkit.errors import ConfigError, ModelError
+from toolkit.models.gpt import GPTConfig
+from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, read_json
+
+Config = Seq2SeqConfig | GPTConfig
 
 GENERATION_FILE = "generation_config.json"
 
 # Where our export keeps the settings that the other library has no name for; it hands them on untouched.
 OWN_ENTRY = "toolkit"
+_OWN_SETTINGS = ("max_length", "ignore_case", "begin")
+
+_ENCODER_DECODERS = ("marian", "pegasus")  # by their model_type
 
 T = TypeVar("T", int, float, bool, str)
 
@@ -24,7 +32,7 @@ class ForeignSettings:
     """
 
     def __init__(self, directory: Path):
-        self.path = directory / CONFIG_FILE
+        self.directory, self.path = directory, directory / CONFIG_FILE
         self.values = read_json(self.path)
         generation = directory / GENERATION_FILE
         self._generation = read_json(generation) if generation.exists() else {}
@@ -36,10 +44,27 @@ class ForeignSettings:
         return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else None
 
     @property
-    def own(self) -> dict[str, Any] | None:
-        """The settings that our export left there; None for a model that is not ours."""
-        own = self.values.get(OWN_ENTRY)
-        return own if isinstance(own, dict) else None
+    def is_own(self) -> bool:
+        """Whether our export has written the model: its tokens are in our order."""
+        return self.values.get(OWN_ENTRY) is not None
+
+    def with_own(self, config: Config, **usual: Any) -> Config:
+        """Our settings, with those that no other library has: as our export has left them, or as they usually are.
+
+        Raises ModelError where they are damaged.
+        """
+        values = usual | self.section(OWN_ENTRY)
+        known = {name: values[name] for name in _OWN_SETTINGS if hasattr(config, name) and name in values}
+        if any(type(value) is not type(getattr(config, name)) for name, value in known.items()):
+            raise ModelError(f"{self.path} is damaged: {OWN_ENTRY!r} has settings of a wrong type")
+        try:
+            return replace(config, **known)
+        except ConfigError as error:
+            raise ModelError(f"{self.path} is damaged: {error}") from None
+
+    @property
+    def is_encoder_decoder(self) -> bool:
+        return bool(self.values.get("is_encoder_decoder")) or self.values.get("model_type") in _ENCODER_DECODERS
 
     def get(self, name: str, default: T) -> T:
         """A setting, of the type of its default, which stands for one that is missing or null."""
@@ -62,16 +87,23 @@ class ForeignSettings:
             raise ModelError(f"{self.path} is damaged: {name} is {_shown(value)}, not an object")
         return value
 
-    def token(self, name: str) -> int | None:
-        """The id of a special token, generation_config.json's before config.json's, of several the first.
+    def special(self, role: str) -> int | None:
+        """The id of the special token "pad", "unk", "bos" or "eos", of several the first.
 
-        None where there is none, for which some models write a negative number.
+        None where there is none, for which some models write a negative number. Raises ModelError where there is none
+        for the outputs of an encoder-decoder to begin with.
         """
-        ids = self.tokens(name)
-        return ids[0] if ids and ids[0] >= 0 else None
+        starts = role == "bos" and self.is_encoder_decoder
+        for name in ("decoder_start_token_id", "bos_token_id") if starts else (f"{role}_token_id",):
+            ids = self.tokens(name)
+            if ids and ids[0] >= 0:
+                return ids[0]
+        if starts:
+            raise ModelError(f"{self.path} has no decoder_start_token_id: every output must begin with a token")
+        return None
 
     def tokens(self, name: str) -> list[int]:
-        """All the ids of a special token."""
+        """All the ids of a special token, generation_config.json's before config.json's."""
         value = self._generation.get(name)
         value = self.values.get(name) if value is None else value
         several = value if isinstance(value, list) else [] if value is None else [value]
@@ -82,7 +114,9 @@ class ForeignSettings:
         value = self.values.get(name)
         if name in self.values and not any(type(value) is type(each) and value == each for each in allowed):
             instead = " or ".join(map(_shown, allowed))
-            raise ModelError(f"{self.path} has {name} {_shown(value)}: this toolkit has no such model, only {instead}")
+            raise ModelError(
+                f"{self.path} has {name} {_shown(value)}, which no model of this toolkit has: it must be {instead}"
+            )
 
     def typed(self, name: str, value: Any, default: T) -> T:
         """A value that stands under this name, as the type of a default.  Raises ModelError where it is of another."""
@@ -93,6 +127,11 @@ class ForeignSettings:
             return wanted(value)
         except OverflowError:
             raise ModelError(f"{self.path} is damaged: {name} is larger than any number") from None
+
+
+def own_settings(config: Config) -> dict[str, Any]:
+    """What `ForeignSettings.with_own` reads, to be left as OWN_ENTRY."""
+    return {name: getattr(config, name) for name in _OWN_SETTINGS if hasattr(config, name)}
 
 
 def _shown(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Models of Hugging Face's transformers in its own format: config.json and safetensors, in and out."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,24 +9,22 @@ from safetensors.numpy import save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.functional.arrays import Array
-from toolkit.interop.architecture import Architecture, Config
-from toolkit.interop.architectures import architecture_of, fitting_architecture
-from toolkit.interop.foreign_settings import GENERATION_FILE, OWN_ENTRY, ForeignSettings
+from toolkit.interop.architecture import Architecture
+from toolkit.interop.encoder_decoders import Marian, Pegasus
+from toolkit.interop.foreign_settings import GENERATION_FILE, OWN_ENTRY, Config, ForeignSettings, own_settings
 from toolkit.interop.foreign_weights import ForeignWeights
-from toolkit.interop.token_order import in_foreign_order, in_own_order
-from toolkit.interop.vocabulary import ABSENT, Vocabulary
+from toolkit.interop.language_models import GPT2, Llama, Starcoder2
+from toolkit.interop.vocabulary import ABSENT, Vocabulary, in_foreign_order, in_own_order
 from toolkit.interop.written_positions import with_written_positions
-from toolkit.models.gpt import GPT, GPTConfig
-from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, write_json
+from toolkit.models.seq2seq import Seq2SeqConfig
+from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, is_larger, new_model, write_json
 from toolkit.nn.module import Model
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS
 
 # Waves have no end: ours are written so far at least that encoder-decoders there read what ours read.
 _LEAST_POSITIONS = 1024
 
-# Settings of ours that no class there has a name for, or not the same values.
-_OWN_SETTINGS = ("max_length", "ignore_case", "begin")
+ARCHITECTURES: tuple[Architecture, ...] = (Marian(), Pegasus(), GPT2(), Llama(), Starcoder2())
 
 
 class HuggingFaceModel:
@@ -57,20 +55,20 @@ class HuggingFaceModel:
     def vocabulary(self) -> Vocabulary:
         """The layout by what config.json and generation_config.json say, which know no token for unknown text.
 
-        Raises ModelError where an id is none of the model's.
+        Raises ModelError where an id is none of the model's, or one is missing that it cannot be without.
         """
-        if self.settings.own is not None:
+        if self.settings.is_own:
             return Vocabulary.own(self.size)
-        begin = "bos_token_id" if isinstance(self._config, GPTConfig) else "decoder_start_token_id"
-        pad, bos, eos = (self.settings.token(name) for name in ("pad_token_id", begin, "eos_token_id"))
-        return Vocabulary.plan(self.size, pad, None, bos, eos)
+        pad, bos, eos = (self.settings.special(role) for role in ("pad", "bos", "eos"))
+        return Vocabulary.plan(self.size, pad, None, bos, eos, self._directory)
 
     def read(self, vocabulary: Vocabulary, begin: bool | None = None) -> Model:
         """The model in our layout.  begin: as in `read_hugging_face`.  Raises ModelError where weights do not fit."""
         arrays = self._arrays()
         self.architecture.check_unread(self._weights, self._config)
         config, arrays = in_own_order(self._config, arrays, vocabulary)
-        model = new_model(self._with_own_settings(config, begin))
+        begin = self.architecture.begins_texts if begin is None else begin
+        model = new_model(self.settings.with_own(config, begin=begin))
         model.allocate()
         model.load_arrays(arrays, str(self._directory))
         return model
@@ -82,12 +80,7 @@ class HuggingFaceModel:
             config = self.architecture.read_config(self.settings, weights)
         except ConfigError as error:
             raise ModelError(f"{path} describes a model that cannot be: {error}") from None
-        numbers = {name: value for name, value in asdict(config).items() if isinstance(value, int)}
-        layers = sum(value for name, value in numbers.items() if name.endswith("layers"))
-        if (
-            layers > len(weights)
-            or max(value for name, value in numbers.items() if name != "max_length") > weights.size
-        ):
+        if is_larger(config, len(weights), weights.size):
             raise ModelError(f"{path} describes a larger model than the weights beside it: copy all of it again")
         return config
 
@@ -116,17 +109,6 @@ class HuggingFaceModel:
             raise ModelError(f"{weights.where(name)}: {name} is damaged: it should be a number for each token")
         bias = np.maximum(bias.reshape(self.size), np.float32(ABSENT))
         return bias if bias.any() else None
-
-    def _with_own_settings(self, config: Config, begin: bool | None) -> Config:
-        """With what the class has no name for: as our own export has left it, or as it usually is."""
-        own = {"begin": self.architecture.begins_texts if begin is None else begin} | (self.settings.own or {})
-        known = {name: own[name] for name in _OWN_SETTINGS if hasattr(config, name) and name in own}
-        if any(type(value) is not type(getattr(config, name)) for name, value in known.items()):
-            raise ModelError(f"{self.settings.path} is damaged: {OWN_ENTRY!r} has settings of a wrong type")
-        try:
-            return replace(config, **known)
-        except ConfigError as error:
-            raise ModelError(f"{self.settings.path} is damaged: {error}") from None
 
 
 def read_hugging_face(
@@ -157,9 +139,9 @@ def write_hugging_face(
     vocabulary = vocabulary or own_layout
     config, arrays = in_foreign_order(model.config, model.arrays(), vocabulary)
     config, arrays = with_written_positions(config, arrays)
-    own = None
+    own = {}
     if vocabulary == own_layout:
-        own = {name: value for name, value in asdict(model.config).items() if name in _OWN_SETTINGS}
+        own = {OWN_ENTRY: own_settings(model.config)}
         if isinstance(config, Seq2SeqConfig):
             config = replace(config, max_length=max(config.max_length, _LEAST_POSITIONS))
     architecture = fitting_architecture(config)
@@ -176,15 +158,39 @@ def write_hugging_face(
         "dtype": np.dtype(dtype).name,
         "torch_dtype": np.dtype(dtype).name,  # its name before transformers 5
     }
-    write_json(directory / CONFIG_FILE, settings if own is None else settings | {OWN_ENTRY: own})
+    write_json(directory / CONFIG_FILE, settings | own)
     limits = {"max_length": model.config.max_length, "suppress_tokens": _suppressed(vocabulary)}
     write_json(directory / GENERATION_FILE, special | limits)
     return architecture
 
 
-def new_model(config: Config) -> Model:
-    """A model of these settings, without values."""
-    return (Seq2Seq if isinstance(config, Seq2SeqConfig) else GPT)(config)
+def architecture_of(settings: ForeignSettings) -> Architecture:
+    """The class of a model from elsewhere.  Raises ModelError for one that the toolkit has no counterpart of."""
+    if settings.values.get("quantization_config") is not None:
+        raise ModelError(f"{settings.path} describes quantised weights: import the model as it was before")
+    name, model_type = settings.architecture, settings.values.get("model_type")
+    for architecture in ARCHITECTURES:
+        if name == architecture.name or (name is None and model_type == architecture.model_type):
+            return architecture
+    if name is None and model_type is None:
+        raise ModelError(
+            f"{settings.path} does not say of what class the model is, and no model.bin of CTranslate2 is beside it: "
+            "copy the whole model again"
+        )
+    known = ", ".join(architecture.name for architecture in ARCHITECTURES)
+    raise ModelError(f"{settings.path} describes a {name or model_type}: this toolkit reads {known}")
+
+
+def fitting_architecture(config: Config) -> Architecture:
+    """The class that computes what a model of ours does.  Raises ModelError, with what each lacks, where none does."""
+    reasons = []
+    for architecture in ARCHITECTURES:
+        if isinstance(config, architecture.config_class):
+            wrong = architecture.misfits(config)
+            if not wrong:
+                return architecture
+            reasons.append(f"{architecture.name} has no {' and no '.join(wrong)}")
+    raise ModelError(f"no class of transformers computes what this model does: {'; '.join(reasons)}")
 
 
 def _tensors(architecture: Architecture, config: Config, arrays: Mapping[str, Array]) -> dict[str, Array]:

@@ -3,11 +3,10 @@ learned positions, LlamaForCausalLM and Starcoder2ForCausalLM with rotary ones.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from toolkit.errors import ModelError
-from toolkit.interop.architecture import Architecture, read_activation, written_activation
-from toolkit.interop.entries import Entry, Table, linear, norm
+from toolkit.interop.architecture import Architecture, Entry, Table, linear, norm, read_activation, written_activation
 from toolkit.interop.foreign_settings import ForeignSettings
 from toolkit.interop.foreign_weights import ForeignWeights
 from toolkit.models.gpt import GPTConfig
@@ -30,7 +29,6 @@ class GPT2(LanguageModel):
 
     name, model_type, prefix = "GPT2LMHeadModel", "gpt2", "transformer."
     begins_texts = False
-    vocab_size = 50257
     table = "transformer.wte.weight"
 
     def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
@@ -40,7 +38,7 @@ class GPT2(LanguageModel):
         width = settings.count("n_embd", 768)
         residual = settings.get("resid_pdrop", 0.1)
         return GPTConfig(
-            vocab_size=settings.count("vocab_size", self.vocab_size),
+            vocab_size=settings.count("vocab_size", 50257),
             width=width,
             layers=settings.count("n_layer", 12),
             heads=settings.count("n_head", 12),
@@ -103,19 +101,37 @@ class _Rotary(LanguageModel):
 
     table = "model.embed_tokens.weight"
 
+    usual: ClassVar[dict[str, Any]]  # what stands for settings that config.json leaves out
+
     def _read(self, settings: ForeignSettings, **own: Any) -> GPTConfig:
-        """own: the settings that the two call by different names."""
-        heads, key_value_heads = own["heads"], own["key_value_heads"]
-        settings.expect("head_dim", None, own["width"] // heads)
-        own["key_value_heads"] = 0 if key_value_heads == heads else key_value_heads
-        context = own["max_length"]
+        """own: the settings that the two call by different names, or only one of them has."""
+
+        def count(name: str) -> int:
+            return settings.count(name, self.usual[name])
+
+        width, heads, context = count("hidden_size"), count("num_attention_heads"), count("max_position_embeddings")
+        key_value_heads = settings.count("num_key_value_heads", self.usual.get("num_key_value_heads", heads))
+        settings.expect("head_dim", None, width // heads)
         window = settings.get("sliding_window", context)
         if window < context:
             raise ModelError(
                 f"{settings.path} has sliding_window {window}, shorter than its context of {context} tokens: this "
                 "toolkit has attention over the whole context only"
             )
-        return GPTConfig(positions="rotary", rotary_base=_rotary_base(settings), **own)
+        return GPTConfig(
+            vocab_size=count("vocab_size"),
+            width=width,
+            layers=count("num_hidden_layers"),
+            heads=heads,
+            key_value_heads=0 if key_value_heads == heads else key_value_heads,
+            feed_forward=count("intermediate_size"),
+            positions="rotary",
+            rotary_base=_rotary_base(settings),
+            max_length=context,
+            tie=settings.get("tie_word_embeddings", self.usual["tie_word_embeddings"]),
+            attention_dropout=settings.get("attention_dropout", 0.0),
+            **own,
+        )
 
     def _entries(self, config: GPTConfig, norm_bias: bool) -> Iterator[Entry]:
         """Everything but the feed-forward networks."""
@@ -140,27 +156,25 @@ class Llama(_Rotary):
     """Touvron et al. 2023."""
 
     name, model_type = "LlamaForCausalLM", "llama"
-    vocab_size = 32000
+    usual: ClassVar[dict[str, Any]] = {
+        "vocab_size": 32000,
+        "hidden_size": 4096,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "intermediate_size": 11008,
+        "max_position_embeddings": 2048,
+        "tie_word_embeddings": False,
+    }
 
     def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
         settings.expect("hidden_act", "silu", "swish")
         settings.expect("pretraining_tp", 1)
-        heads = settings.count("num_attention_heads", 32)
         return self._read(
             settings,
-            vocab_size=settings.count("vocab_size", self.vocab_size),
-            width=settings.count("hidden_size", 4096),
-            layers=settings.count("num_hidden_layers", 32),
-            heads=heads,
-            key_value_heads=settings.count("num_key_value_heads", heads),
-            feed_forward=settings.count("intermediate_size", 11008),
             activation="swiglu",
             norm="rms",
             norm_eps=settings.get("rms_norm_eps", 1e-6),
             bias=settings.get("attention_bias", False) or settings.get("mlp_bias", False),
-            max_length=settings.count("max_position_embeddings", 2048),
-            tie=settings.get("tie_word_embeddings", False),
-            attention_dropout=settings.get("attention_dropout", 0.0),
         )
 
     def write_config(self, config: GPTConfig) -> dict[str, Any]:
@@ -189,27 +203,26 @@ class Starcoder2(_Rotary):
     """Lozhkov et al. 2024: Llama's positions and grouped queries, with GPT-2's norms and feed-forward networks."""
 
     name, model_type = "Starcoder2ForCausalLM", "starcoder2"
-    vocab_size = 49152
     begins_texts = False
+    usual: ClassVar[dict[str, Any]] = {
+        "vocab_size": 49152,
+        "hidden_size": 3072,
+        "num_hidden_layers": 30,
+        "num_attention_heads": 24,
+        "num_key_value_heads": 2,
+        "intermediate_size": 12288,
+        "max_position_embeddings": 4096,
+        "tie_word_embeddings": True,
+    }
 
     def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
         norm_biases = (name for name in weights if name.endswith("norm.bias"))
-        has_bias = settings.get("use_bias", True) or any(weights[name].any() for name in norm_biases)
         return self._read(
             settings,
-            vocab_size=settings.count("vocab_size", self.vocab_size),
-            width=settings.count("hidden_size", 3072),
-            layers=settings.count("num_hidden_layers", 30),
-            heads=settings.count("num_attention_heads", 24),
-            key_value_heads=settings.count("num_key_value_heads", 2),
-            feed_forward=settings.count("intermediate_size", 12288),
             activation=read_activation(settings, "hidden_act", "gelu_pytorch_tanh"),
             norm_eps=settings.get("norm_epsilon", 1e-5),
-            bias=has_bias,
-            max_length=settings.count("max_position_embeddings", 4096),
-            tie=settings.get("tie_word_embeddings", True),
+            bias=settings.get("use_bias", True) or any(weights[name].any() for name in norm_biases),
             embedding_dropout=settings.get("embedding_dropout", 0.0),
-            attention_dropout=settings.get("attention_dropout", 0.0),
             residual_dropout=settings.get("residual_dropout", 0.0),
         )
 

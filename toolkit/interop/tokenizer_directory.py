@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import ModelError
-from toolkit.interop.foreign_settings import GENERATION_FILE, OWN_ENTRY
+from toolkit.interop.foreign_settings import ForeignSettings
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.storage import read_json
 
@@ -18,21 +18,16 @@ _ROLES = ("pad", "unk", "bos", "eos")
 
 
 class TokenizerDirectory:
-    """A directory, what config.json says, and how many tokens the model has.
+    """A directory, by what its config.json says, of a model of so many tokens.
 
     Raises ModelError where a file is damaged.
     """
 
-    def __init__(self, path: Path, config: Json, size: int):
-        self.path, self.config, self.size = path, config, size
-        self.settings, self._generation = self.json(SETTINGS_FILE), self.json(GENERATION_FILE)
+    def __init__(self, config: ForeignSettings, size: int):
+        self.path, self.config, self.size = config.directory, config, size
+        self.settings = self.json(SETTINGS_FILE)
         names = self.json(NAMES_FILE) | self.settings
         self.names = {role: _content(names.get(f"{role}_token")) for role in _ROLES}
-
-    @property
-    def is_own(self) -> bool:
-        """Whether it is in our order of the vocabulary, because the model was exported here."""
-        return isinstance(self.config.get(OWN_ENTRY), dict)
 
     def has(self, *names: str) -> bool:
         """Whether all of these files are there."""
@@ -45,16 +40,22 @@ class TokenizerDirectory:
     def by_id(self, ids: Mapping[str, int], name: str) -> list[str | None]:
         """(size,) The token of every id. ids: of tokens in the file `name`; others may have been added.
 
-        Raises ModelError where the model has fewer tokens.
+        Raises ModelError where the model has fewer tokens, or more than twice as many.
         """
         tokens: list[str | None] = [None] * self.size
         for token, index in ids.items():
-            if type(index) is not int or not 0 <= index < self.size:
+            if type(index) is not int or index < 0:
+                raise ModelError(f"{self.path / name} is damaged: {token!r:.60} has the id {index!r:.20}")
+            if index >= self.size:
                 raise ModelError(
-                    f"{self.path / name} has {token!r:.60} as token {index!r:.20}, and the model has {self.size}: "
-                    "they belong to different models"
+                    f"{self.path / name} has {token!r:.60} as token {index}, but the model has only {self.size} "
+                    "tokens, from 0 on: they belong to different models"
                 )
             tokens[index] = token
+        if len(ids) < self.size / 2:  # some models have rows to spare, but not so many
+            raise ModelError(
+                f"{self.path / name} has {len(ids)} tokens and the model {self.size}: they belong to different models"
+            )
         for index, token in self._added().items():
             if index < self.size and tokens[index] is None:
                 tokens[index] = token
@@ -65,10 +66,10 @@ class TokenizerDirectory:
 
         known: ids of special tokens by their roles, for those that neither says.
         """
-        if self.is_own:
+        if self.config.is_own:
             return Vocabulary.own(self.size)
         named = {token: index for index, token in enumerate(tokens) if token is not None}
-        found = {role: self._configured(role) for role in _ROLES}
+        found = {role: self.config.special(role) for role in _ROLES}
         for role, index in found.items():
             if index is None:
                 found[role] = named.get(self.names[role] or "", (known or {}).get(role))
@@ -76,18 +77,7 @@ class TokenizerDirectory:
             found["pad"] = None
         if found["unk"] in (found["pad"], found["bos"], found["eos"]):  # byte-level BPE knows all, and names another
             found["unk"] = None
-        return Vocabulary.plan(self.size, **found)
-
-    def _configured(self, role: str) -> int | None:
-        """The id that generation_config.json or config.json gives a special token, of several the first."""
-        is_translator = self.config.get("is_encoder_decoder") or self.config.get("model_type") in ("marian", "pegasus")
-        name = "decoder_start_token_id" if role == "bos" and is_translator else f"{role}_token_id"
-        for settings in (self._generation, self.config):
-            value = settings.get(name)
-            value = value[0] if isinstance(value, list) and value else value
-            if type(value) is int and value >= 0:
-                return value
-        return None
+        return Vocabulary.plan(self.size, **found, origin=self.path)
 
     def _added(self) -> dict[int, str]:
         """Tokens that were added to those of the model's own file."""
@@ -98,13 +88,13 @@ class TokenizerDirectory:
                 added[int(index)] = _content(token)
         return added
 
-    def library_content(self) -> Json:
-        """What the `tokenizers` library reads: tokenizer.json, or the same of vocab.json and merges.txt.
+    def library_content(self) -> tuple[Json, Path]:
+        """What the `tokenizers` library reads, and where it is from: tokenizer.json, or vocab.json and merges.txt.
 
         Raises ModelError where the directory has neither.
         """
         if self.has(LIBRARY_FILE):
-            return self.json(LIBRARY_FILE)
+            return self.json(LIBRARY_FILE), self.path / LIBRARY_FILE
         if not self.has(PIECES_FILE, MERGES_FILE):
             raise ModelError(
                 f"{self.path} has no tokenizer that the toolkit can read: it looks for source.spm, target.spm and "
@@ -118,7 +108,8 @@ class TokenizerDirectory:
         merges = [line.split(" ") for line in lines if line.strip() and not line.startswith("#version")]
         ids = self.json(PIECES_FILE)
         added = self._added() | {ids[name]: name for name in self.names.values() if name in ids}
-        return _byte_level(ids, merges, added, bool(self.settings.get("add_prefix_space")))
+        content = _byte_level(ids, merges, added, bool(self.settings.get("add_prefix_space")))
+        return content, self.path / PIECES_FILE
 
 
 def content_ids(content: Json) -> dict[str, int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolkit.errors import ModelError
+from toolkit.interop.foreign_settings import ForeignSettings
 from toolkit.interop.tokenizer_directory import (
     LIBRARY_FILE,
     PIECES_FILE,
@@ -44,26 +45,26 @@ class ReadTokenizer(NamedTuple):
     begin: bool | None  # whether it puts the begin mark in front of a text; None where the files do not say
 
 
-def read_tokenizer(directory: Path, config: Json, size: int) -> ReadTokenizer:
+def read_tokenizer(config: ForeignSettings, size: int) -> ReadTokenizer:
     """The tokenizer of a directory in Hugging Face's format.
 
-    config: what config.json says. size: how many tokens the model has; those without a name are kept.
+    size: how many tokens the model has; those without a name are kept.
 
     Raises ModelError where there is none, where it is damaged or belongs to another model, and where the library that
     it needs is not installed.
     """
-    found = TokenizerDirectory(directory, config, size)
+    found = TokenizerDirectory(config, size)
     own = _own(found)
     if own is not None:
         return ReadTokenizer(own, Vocabulary.own(size), None)
     if found.has(SOURCE_FILE, TARGET_FILE, PIECES_FILE):
         return _marian(found)
     for name in _MODELS:
-        if found.has(name) and not (found.has(LIBRARY_FILE) and _is_other(directory / name)):
+        if found.has(name) and not (found.has(LIBRARY_FILE) and _is_other(found.path / name)):
             return _sentencepiece(found, name)
-    content = found.library_content()
-    vocabulary = found.vocabulary(found.by_id(content_ids(content), LIBRARY_FILE))
-    tokenizer = LibraryTokenizer(content, vocabulary.rows, directory / LIBRARY_FILE)
+    content, origin = found.library_content()
+    vocabulary = found.vocabulary(found.by_id(content_ids(content), origin.name))
+    tokenizer = LibraryTokenizer(content, vocabulary.rows, origin)
     begin = found.settings.get("add_bos_token")
     return ReadTokenizer(tokenizer, vocabulary, begin if isinstance(begin, bool) else _begins(content))
 
@@ -78,18 +79,17 @@ def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabul
         return load_tokenizer(directory)
     pieces = shown(tokens, vocabulary.rows)
     if all((directory / name).is_file() for name in (SOURCE_FILE, TARGET_FILE)):
-        models = read_file(directory / TARGET_FILE), read_file(directory / SOURCE_FILE)
-        return ForeignSentencePieceTokenizer(pieces, vocabulary.rows, *models, directory / TARGET_FILE)
+        return _two_models(directory, pieces, vocabulary)
     for name in _MODELS:
         if (directory / name).is_file():
             return _one_model(directory / name, pieces, vocabulary)
-    content = TokenizerDirectory(directory, {}, len(tokens)).library_content()
-    return LibraryTokenizer(content, vocabulary.rows, directory / LIBRARY_FILE)
+    content, origin = TokenizerDirectory(ForeignSettings(directory), len(tokens)).library_content()
+    return LibraryTokenizer(content, vocabulary.rows, origin)
 
 
 def _own(found: TokenizerDirectory) -> Tokenizer | None:
     """One of our own tokenizers, where our export has written it."""
-    if not found.is_own:
+    if not found.config.is_own:
         return None
     if found.has(FILE_NAME):
         return SentencePieceTokenizer.load(found.path)
@@ -112,17 +112,14 @@ def _marian(found: TokenizerDirectory) -> ReadTokenizer:
     ids = found.json(PIECES_FILE)
     tokens = found.by_id(ids, PIECES_FILE)
     vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in _USUAL.items() if name in ids})
-    models = read_file(found.path / TARGET_FILE), read_file(found.path / SOURCE_FILE)
-    pieces = shown(tokens, vocabulary.rows)
-    tokenizer = ForeignSentencePieceTokenizer(pieces, vocabulary.rows, *models, found.path / TARGET_FILE)
-    return ReadTokenizer(tokenizer, vocabulary, None)
+    return ReadTokenizer(_two_models(found.path, shown(tokens, vocabulary.rows), vocabulary), vocabulary, None)
 
 
 def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
     """Pieces of one SentencePiece model with its ids, which for Pegasus are moved."""
     own = processor(read_file(found.path / name), found.path / name)
-    is_pegasus = found.config.get("model_type") == "pegasus"
-    offset = found.settings.get("offset", _PEGASUS_OFFSET) if is_pegasus else 0
+    model_type = found.config.values.get("model_type")
+    offset = found.settings.get("offset", _PEGASUS_OFFSET) if model_type == "pegasus" else 0
     if type(offset) is not int or offset < 0:
         raise ModelError(f"{found.path / SETTINGS_FILE} is damaged: offset is {offset!r:.60}")
 
@@ -134,13 +131,17 @@ def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
     vocabulary = found.vocabulary(tokens, {role: foreign(index) for role, index in special.items() if index >= 0})
     tokenizer = _one_model(found.path / name, shown(tokens, vocabulary.rows), vocabulary)
     begin = found.settings.get("add_bos_token")
-    return ReadTokenizer(
-        tokenizer, vocabulary, begin if isinstance(begin, bool) else found.config.get("model_type") == "llama"
-    )
+    return ReadTokenizer(tokenizer, vocabulary, begin if isinstance(begin, bool) else model_type == "llama")
 
 
 def _one_model(path: Path, pieces: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
     return ForeignSentencePieceTokenizer(pieces, vocabulary.rows, read_file(path), origin=path)
+
+
+def _two_models(directory: Path, pieces: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
+    models = [read_file(directory / name) for name in (TARGET_FILE, SOURCE_FILE)]
+    processor(models[1], directory / SOURCE_FILE)  # so that an error names the right one
+    return ForeignSentencePieceTokenizer(pieces, vocabulary.rows, *models, directory / TARGET_FILE)
 
 
 def _is_other(path: Path) -> bool:

@@ -5,14 +5,17 @@ Our decoders know fixed ids for padding, unknown text, the begin and the end, an
 its tables: the special tokens come first, every other token after them in its old order.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
+from toolkit.interop.foreign_settings import Config
+from toolkit.models.gpt import GPTConfig
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 
 # The output bias of an id that must never be written: exp of it is 0, so the probabilities of all others are those of
@@ -21,6 +24,11 @@ ABSENT = -1e4
 
 # Where several of our ids are one foreign token, the first of these is the one that is written for it.
 _WRITTEN_FIRST = (EOS, PAD, UNK, BOS)
+
+# What has a row or an entry for each token; where tables are one, which of ours that is.
+_OUTPUT, _BIAS = "output.table", "output_bias"
+_TIED = {"all": "source.embedding.table", "decoder": "target.embedding.table", True: "trunk.input.embedding.table"}
+_TABLES = {*_TIED.values(), _OUTPUT}
 
 
 @dataclass(frozen=True)
@@ -34,17 +42,25 @@ class Vocabulary:
     rows: tuple[int, ...]
 
     @classmethod
-    def plan(cls, size: int, pad: int | None, unk: int | None, bos: int | None, eos: int | None) -> "Vocabulary":
+    def plan(
+        cls,
+        size: int,
+        pad: int | None,
+        unk: int | None,
+        bos: int | None,
+        eos: int | None,
+        origin: str | os.PathLike[str] = "the model",
+    ) -> "Vocabulary":
         """The layout for a foreign model of `size` ids, from the ids of its special tokens, None where it has none.
 
-        Raises ModelError for a special token that is not one of the `size`.
+        Raises ModelError, naming the `origin`, for a special token that is not one of the `size`.
         """
         special = {PAD: pad, UNK: unk, BOS: bos, EOS: eos}
         for ours, foreign in special.items():
             if foreign is not None and not 0 <= foreign < size:
                 raise ModelError(
-                    f"the id of {SPECIAL_TOKENS[ours]} is {foreign}, but the model has {size} tokens: configuration "
-                    "and weights belong to different models"
+                    f"{origin}: the id of {SPECIAL_TOKENS[ours]} is {foreign}, but the model has {size} tokens: "
+                    "configuration and weights belong to different models"
                 )
         first = [special.get(ours) for ours in range(len(SPECIAL_TOKENS))]
         taken = set(first)
@@ -120,3 +136,49 @@ class Vocabulary:
         ours = np.zeros(self.size, np.float32) if bias is None else bias[np.array(self.rows)]
         ours[list(self.aliases)] = ABSENT
         return ours
+
+
+def in_own_order(
+    config: Config, arrays: Mapping[str, Array], vocabulary: Vocabulary
+) -> tuple[Config, dict[str, Array]]:
+    """The model with the rows of its tables, and the entries of its output bias, in our order.
+
+    It gets an output bias where there are tokens that must never be written.
+    """
+    arrays = dict(arrays)
+    for name in _TABLES & arrays.keys():
+        arrays[name] = vocabulary.read_table(arrays[name])
+    bias = vocabulary.read_bias(arrays.get(_BIAS))
+    if bias is not None:
+        arrays[_BIAS] = bias
+    return replace(config, vocab_size=vocabulary.size, output_bias=bias is not None), arrays
+
+
+def in_foreign_order(
+    config: Config, arrays: Mapping[str, Array], vocabulary: Vocabulary
+) -> tuple[Config, dict[str, Array]]:
+    """The model with the rows of its tables, and the entries of its output bias, in the foreign order.
+
+    Where training has taught the begin token another row than the token that it was, input and output get tables of
+    their own: one reads the begin token, the other writes the token.
+    """
+    config, arrays = _untied(config, dict(arrays), vocabulary)
+    for name in _TABLES & arrays.keys():
+        arrays[name] = vocabulary.write_table(arrays[name], begins=name != _OUTPUT)
+    bias = vocabulary.write_table(arrays.pop(_BIAS, np.zeros(vocabulary.size, np.float32)))
+    if has_bias := bool(bias.any()):
+        arrays[_BIAS] = bias
+    return replace(config, vocab_size=vocabulary.foreign_size, output_bias=has_bias), arrays
+
+
+def _untied(config: Config, arrays: dict[str, Array], vocabulary: Vocabulary) -> tuple[Config, dict[str, Array]]:
+    """The same model with separate tables, where one table has two rows for one token."""
+    if config.tie not in _TIED:
+        return config, arrays
+    table = arrays[_TIED[config.tie]]
+    if np.array_equal(vocabulary.write_table(table), vocabulary.write_table(table, begins=True)):
+        return config, arrays
+    if not isinstance(config, GPTConfig):
+        arrays.setdefault("target.embedding.table", table)
+    arrays[_OUTPUT] = table
+    return replace(config, tie=False if isinstance(config, GPTConfig) else "none"), arrays

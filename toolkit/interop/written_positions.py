@@ -12,7 +12,7 @@ import numpy as np
 
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
-from toolkit.interop.architecture import Config
+from toolkit.interop.foreign_settings import Config
 from toolkit.models.gpt import GPTConfig
 
 # Parameters by the end of their name, and the axis that is the residual stream.

@@ -75,17 +75,28 @@ def load_model(directory: Path, dtype: type = np.float32) -> Model:
     model_class, config_class = _KINDS[config["kind"]]
     model_config = _config_from(config_class, config.get("model"), directory / CONFIG_FILE)
     arrays = read_arrays(directory / WEIGHTS_FILE)
-    # A damaged digit must not ask for more memory than there is: nothing is larger than the weights that belong to it.
-    size = sum(array.size for array in arrays.values())
-    numbers = {name: value for name, value in dataclasses.asdict(model_config).items() if isinstance(value, int)}
-    layers = sum(value for name, value in numbers.items() if name.endswith("layers"))
-    if layers > len(arrays) or max(value for name, value in numbers.items() if name != "max_length") > size:
+    if is_larger(model_config, len(arrays), sum(array.size for array in arrays.values())):
         raise ModelError(f"{directory / CONFIG_FILE} describes a larger model than {WEIGHTS_FILE} beside it holds")
     model = model_class(model_config)
     model.check_arrays(arrays, str(directory / WEIGHTS_FILE))
     model.allocate(dtype)
     model.load_arrays(arrays, str(directory / WEIGHTS_FILE))
     return model
+
+
+def new_model(config: Seq2SeqConfig | GPTConfig) -> Model:
+    """A model of these settings, without values."""
+    return next(model for model, settings in _KINDS.values() if isinstance(config, settings))(config)
+
+
+def is_larger(config: Seq2SeqConfig | GPTConfig, arrays: int, size: int) -> bool:
+    """Whether a config asks for more than so many arrays of `size` numbers in all: nothing in it can be above those.
+
+    A damaged digit must not ask for more memory than there is.
+    """
+    numbers = {name: value for name, value in dataclasses.asdict(config).items() if isinstance(value, int)}
+    layers = sum(value for name, value in numbers.items() if name.endswith("layers"))
+    return layers > arrays or max(value for name, value in numbers.items() if name != "max_length") > size
 
 
 def read_metrics(directory: Path) -> dict[str, Any]:

@@ -169,13 +169,14 @@ class CrossAttention(_Attention):
             self.remember(memory, cache, tape)
         keys, values, real = cache.memory(self)
         for span in rows.memory_spans:
-            key, value = (self._split(x[span.sequences], span.count, x.shape[1]) for x in (keys, values))
+            key, value = (x[span.sequences] for x in (keys, values))
             visible = None if real is None else real[span.sequences, None, :, None]
             self._attend(self._stack(query, span), key, value, visible, self._stack(context, span), span, tape)
 
     def remember(self, memory: Array, cache: Any, tape: Tape) -> None:
         """Put the keys and values of the memory into the cache."""
-        cache.store_memory(self, *np.split(self.key_value.forward(memory, tape), 2, axis=1))
+        key_value = self.key_value.forward(memory, tape).reshape(len(memory), 2, self.heads, self.head_width)
+        cache.store_memory(self, key_value[:, 0], key_value[:, 1])
 
     def backward(self, dy: Array, tape: Tape) -> tuple[Array, Array]:
         dcontext = self.output.backward(dy, tape)

@@ -80,7 +80,7 @@ def _tokenizer(content: dict[str, Any], origin: str | Path) -> Any:
     try:
         from tokenizers import Tokenizer
     except ModuleNotFoundError as error:
-        raise ModelError(f"{origin} needs an optional library: pip install 'toolkit[hf]'") from error
+        raise ModelError(f"{origin} needs the library tokenizers: pip install tokenizers") from error
     try:
         tokenizer = Tokenizer.from_str(json.dumps({**content, "truncation": None, "padding": None}))
     except Exception as error:  # the library raises nothing more exact

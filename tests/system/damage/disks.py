@@ -38,7 +38,8 @@ def failing(owner: Any, name: str, number: int, after: int = 0) -> Callable[[], 
             nonlocal calls
             calls += 1
             if calls > after:
-                raise OSError(number, os.strerror(number), *map(str, arguments[:1]))
+                names = [str(name) for name in arguments[:1] if not isinstance(name, int)]
+                raise OSError(number, os.strerror(number), *names)
             return real(*arguments, **options)
 
         with patch.object(owner, name, fail):

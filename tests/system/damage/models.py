@@ -49,7 +49,7 @@ def spoil(number: float) -> Callable[[np.ndarray], np.ndarray]:
     return how
 
 
-def header(how: Callable[[dict[str, Any]], Any]) -> Harm:
+def header(how: Callable[[dict[str, Any]], Any], name: str = WEIGHTS) -> Harm:
     """The header of the weights is changed by `how`, or is what it returns; its length is right."""
 
     def rewritten(content: bytes) -> bytes:
@@ -61,7 +61,7 @@ def header(how: Callable[[dict[str, Any]], Any]) -> Harm:
         )
         return struct.pack("<Q", len(text)) + text + content[8 + length :]
 
-    return change(WEIGHTS, rewritten)
+    return change(name, rewritten)
 
 
 def length(number: int) -> Harm:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from toolkit.interop.foreign_settings import Config
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
@@ -23,7 +24,7 @@ _ANY_BYTE = ("<", "0", "x", "0123456789ABCDEF", "0123456789ABCDEF", ">")
 
 
 def tokenizer_content(
-    config: Seq2SeqConfig | GPTConfig,
+    config: Config,
     names: Sequence[str],
     normalizers: Sequence[Json],
     pre_tokenizers: Sequence[Json],

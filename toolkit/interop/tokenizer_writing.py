@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from toolkit.interop.sentencepiece_json import pieces_content
+from toolkit.interop.foreign_settings import Config
 from toolkit.interop.tokenizer_directory import (
     LIBRARY_FILE,
     NAMES_FILE,
@@ -12,10 +12,9 @@ from toolkit.interop.tokenizer_directory import (
     SOURCE_FILE,
     TARGET_FILE,
 )
-from toolkit.interop.tokenizer_json import own_content
+from toolkit.interop.tokenizer_json import own_content, pieces_content
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.gpt import GPTConfig
-from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import write_json
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
 from toolkit.tokenization.foreign import ForeignTokenizer
@@ -33,7 +32,7 @@ _TEXT_IS_TEXT = {"tokenizer_class": "PreTrainedTokenizerFast", "split_special_to
 _LEAST_LENGTH = 1024
 
 
-def write_tokenizer(tokenizer: Tokenizer, directory: Path, config: Seq2SeqConfig | GPTConfig) -> None:
+def write_tokenizer(tokenizer: Tokenizer, directory: Path, config: Config) -> None:
     """Write the files of a tokenizer into a directory that exists.
 
     Our own tokenizers give the same ids there, but for what `toolkit.interop.tokenizer_json` names. A SentencePiece
@@ -52,7 +51,7 @@ def write_tokenizer(tokenizer: Tokenizer, directory: Path, config: Seq2SeqConfig
         tokenizer.save(directory)
 
 
-def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Seq2SeqConfig | GPTConfig) -> None:
+def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Config) -> None:
     """One that came from elsewhere: its ids are those that it came with."""
     vocabulary = Vocabulary(tuple(tokenizer.rows))
     special = {index: foreign for index, foreign in enumerate(tokenizer.rows[: len(SPECIAL_TOKENS)]) if foreign >= 0}
@@ -64,18 +63,21 @@ def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Seq2Seq
     elif isinstance(tokenizer, ForeignSentencePieceTokenizer) and isinstance(config, GPTConfig):
         write_json(directory / LIBRARY_FILE, pieces_content(tokenizer.models[0], names, special, config))
     elif isinstance(tokenizer, ForeignSentencePieceTokenizer):
-        target, source = tokenizer.models
-        write_file(directory, TARGET_FILE, target)
-        write_file(directory, SOURCE_FILE, source or target)
+        write_models(tokenizer, directory)
         write_json(directory / PIECES_FILE, {name: index for index, name in enumerate(names)})
         settings = {"tokenizer_class": "MarianTokenizer"}
     roles = {role: names[special[index]] for index, role in _ROLES.items() if index in special}
     _write_settings(directory, roles, config, settings)
 
 
-def _write_settings(
-    directory: Path, roles: dict[str, str], config: Seq2SeqConfig | GPTConfig, settings: dict[str, Any]
-) -> None:
+def write_models(tokenizer: ForeignSentencePieceTokenizer, directory: Path) -> None:
+    """Write the SentencePiece models of a translator, as Marian's are called.  Raises DataError where that fails."""
+    target, source = tokenizer.models
+    write_file(directory, TARGET_FILE, target)
+    write_file(directory, SOURCE_FILE, source or target)
+
+
+def _write_settings(directory: Path, roles: dict[str, str], config: Config, settings: dict[str, Any]) -> None:
     is_gpt = isinstance(config, GPTConfig)
     longest = config.max_length if is_gpt or config.positions == "learned" else max(config.max_length, _LEAST_LENGTH)
     shared = {

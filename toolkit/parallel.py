@@ -45,7 +45,7 @@ def in_order(
     if workers == 1:
         yield from _here(work, pieces)
     else:
-        with closing(_Processes(work, workers)) as processes:
+        with closing(Processes(work, workers)) as processes:
             yield from processes.in_order(pieces)
 
 
@@ -70,8 +70,8 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Processes:
-    """Up to `most` processes, each started when there is a piece for it, that do one piece at a time."""
+class Processes:
+    """Up to `most` processes, each started when there is a piece for it, that do one piece at a time until `close`."""
 
     def __init__(self, work: Callable, most: int):
         import multiprocessing  # here, because a short text is translated without it

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from toolkit.commands import parallel
+from toolkit import parallel
 from toolkit.errors import ConfigError, DataError, ToolkitError
 
 

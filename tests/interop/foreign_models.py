@@ -1,0 +1,48 @@
+"""Directories of models as other people's programs have written them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+from sentencepiece import SentencePieceProcessor
+
+from tests.checks import random_model, small_config
+from tests.conftest import ENGLISH
+from toolkit.interop import write_hugging_face
+from toolkit.tokenization import SentencePieceTokenizer
+
+
+def make_marian(directory: Path, target: Path) -> Path:
+    """A MarianMTModel with ids of its own, and two SentencePiece models; target: that of what it writes."""
+    directory.mkdir()
+    SentencePieceTokenizer.train(ENGLISH, vocab_size=330, model_type="bpe").save(directory)
+    (directory / "tokenizer.model").rename(directory / "source.spm")
+    shutil.copy(target, directory / "target.spm")
+    pieces = dict.fromkeys(piece for name in ("source.spm", "target.spm") for piece in _texts(directory / name))
+    ids = {piece: index for index, piece in enumerate(["</s>", "<unk>", *pieces, "<pad>"])}
+    (directory / "vocab.json").write_text(json.dumps(ids), encoding="utf-8")
+    config = small_config(vocab_size=len(ids), norm="post", max_length=32)
+    write_hugging_face(random_model(config, np.random.default_rng(0), np.float32), directory)
+    special = dict.fromkeys(("pad_token_id", "decoder_start_token_id"), ids["<pad>"]) | {"eos_token_id": 0}
+    settings = json.loads((directory / "config.json").read_text()) | special | {"bos_token_id": None, "toolkit": None}
+    (directory / "config.json").write_text(json.dumps(settings))
+    (directory / "generation_config.json").unlink()
+    return directory
+
+
+def _texts(path: Path) -> list[str]:
+    """The pieces of a SentencePiece model that can stand in a text."""
+    own = SentencePieceProcessor(model_file=str(path))
+    return [own.id_to_piece(i) for i in range(own.vocab_size()) if not (own.is_control(i) or own.is_unknown(i))]
+
+
+def put_into_shards(directory: Path) -> None:
+    """Divide the weights of a directory between two files, with the index that says which is where."""
+    tensors = load_file(directory / "model.safetensors")
+    places = {name: f"model-0000{number % 2 + 1}-of-00002.safetensors" for number, name in enumerate(sorted(tensors))}
+    for shard in set(places.values()):
+        save_file({name: tensors[name] for name, place in places.items() if place == shard}, directory / shard)
+    (directory / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    (directory / "model.safetensors").unlink()
