@@ -129,3 +129,13 @@ def test_one_seed_one_model() -> None:
         vectors.append(model.vector)
     np.testing.assert_array_equal(vectors[0], vectors[1])
     assert (vectors[0] != vectors[2]).any()
+
+
+def test_matrices_lie_as_they_are_told_to_and_files_do_not_know(model: Example) -> None:
+    assert model.layers[0].weight.data.T.flags.c_contiguous
+    assert model.free.data.flags.c_contiguous
+    written = model.rows_first(model.vector)
+    np.testing.assert_array_equal(model.from_rows_first(written), model.vector)
+    for parameter, start in model._places:
+        stretch = written[start : start + parameter.data.size]
+        np.testing.assert_array_equal(stretch.reshape(parameter.shape), parameter.data)

@@ -14,7 +14,7 @@ import numpy as np
 from toolkit.decoding.cache import Cache
 from toolkit.decoding.step_attention import StepAttention
 from toolkit.decoding.step_weights import StepWeights
-from toolkit.functional.activation import ACTIVATIONS, Activation
+from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.few_rows import product_operands, worth_packing
 from toolkit.nn.attention import CrossAttention, SelfAttention
@@ -23,8 +23,8 @@ from toolkit.nn.tape import Tape
 
 # Deep matrices are divided into parts of so many rows, where there are at least so many sequences.
 _DEPTH, _SEVERAL_ROWS = 256, 16
-# A matrix of so many bytes has left the cache when the next step wants it.
-_BEYOND_THE_CACHE = 4 << 20
+# So few rows are limited by the reading of weights where these come from memory.
+_FEWEST_ROWS = 3
 
 Operations = Iterator[Callable[[], object]]
 
@@ -44,10 +44,18 @@ class Now:
     places: Places
 
     def __init__(
-        self, cache: Cache, texts: int, count: int, attention: StepAttention, weights: StepWeights, tape: Tape
+        self,
+        cache: Cache,
+        texts: int,
+        count: int,
+        attention: StepAttention,
+        weights: StepWeights,
+        streams: bool,
+        tape: Tape,
     ):
         self.cache, self.texts, self.count, self.attention = cache, texts, count, attention
         self.weights, self.tape, self.dtype = weights, tape, attention.dtype
+        self.streams = streams  # whether a step reads more weights than the cache holds
         self._arrays: dict[tuple[str, int], Array] = {}
 
     def array(self, name: str, width: int) -> Array:
@@ -61,9 +69,9 @@ class Now:
 def linear_operations(x: Array, weight: Array, bias: Array | None, out: Array, now: Now) -> Operations:
     """out = x W + b."""
     rows, depth = x.shape
-    if rows == 1 and weight.strides[0] < weight.strides[1] and weight.nbytes > _BEYOND_THE_CACHE:
-        # From memory `vecdot` reads 36 GB/s, BLAS's product of a vector with a matrix that lies transposed 17.
-        yield partial(np.vecdot, weight.T, x[0], out[0])
+    if now.streams and rows <= _FEWEST_ROWS and weight.strides[0] < weight.strides[1]:
+        # From memory `vecdot` reads 30 GB/s, BLAS's product of a vector with a matrix that lies transposed 13.
+        yield partial(np.vecdot, weight.T[:, None], x, out.T)
     elif not worth_packing(weight, rows) and depth % _DEPTH == 0 and rows >= _SEVERAL_ROWS:
         # The product of a deep matrix is the sum of products of shallow ones, which are small enough for tiles.
         sums = now.tape.empty((depth // _DEPTH, *out.shape), x.dtype)
@@ -162,16 +170,8 @@ def feed_forward_operations(module: FeedForward, _number: int, x: Array, out: Ar
     yield from of_linear(module.expand, x, hidden, now)
     gated = isinstance(module.expand, GatedLinear)
     passed, other = np.split(hidden, 2, axis=1) if gated else (hidden, None)
+    yield partial(ACTIVATIONS["silu" if gated else module.expand.activation], passed)
     if gated:
-        yield partial(_activate, ACTIVATIONS["silu"], passed)
         hidden = now.array("passed", passed.shape[1])
         yield partial(np.multiply, passed, other, hidden)
-    elif module.expand.activation == "relu":
-        yield partial(np.maximum, hidden, 0, out=hidden)
-    else:
-        yield partial(_activate, ACTIVATIONS[module.expand.activation], hidden)
     yield from of_linear(module.contract, hidden, out, now)
-
-
-def _activate(function: Activation, x: Array) -> None:
-    x[...] = function(x, False)[0]

@@ -21,6 +21,12 @@ def row_blocks(rows: int, width: int, elements: int = BLOCK_ELEMENTS) -> Iterato
         yield slice(start, min(start + step, rows))
 
 
+def empty_like(x: Array, empty: Empty) -> Array:
+    """An array of this shape and type whose rows or columns lie one after the other as those of `x` do."""
+    is_transposed = x.ndim == 2 and x.strides[0] < x.strides[1]
+    return empty(x.shape[::-1], x.dtype).T if is_transposed else empty(x.shape, x.dtype)
+
+
 def sum_rows(x: Array) -> Array:
     """The sum over rows, (N, D) -> (D,), as a matrix product: several times faster than `x.sum(axis=0)`."""
     return np.ones(len(x), dtype=x.dtype) @ x

@@ -3,7 +3,7 @@
 import numpy as np
 
 from toolkit.functional.activation import silu
-from toolkit.functional.arrays import Array, Empty, Saved, row_blocks, sum_rows
+from toolkit.functional.arrays import Array, Empty, Saved, empty_like, row_blocks, sum_rows
 from toolkit.functional.few_rows import product
 
 
@@ -30,7 +30,8 @@ def gated_linear(
         if bias is not None:
             block += bias
         gate, up = block[:, :half], block[:, half:]
-        passed, slope = silu(gate, want_slope)
+        passed, slope = gate.copy(), gate if want_slope else None
+        silu(passed, slope)
         if mask is not None:
             kept = np.multiply(mask[rows], scale, dtype=y.dtype)
             passed *= kept
@@ -38,7 +39,7 @@ def gated_linear(
                 slope *= kept
         np.multiply(passed, up, out=y[rows])
         if want_slope:
-            np.multiply(slope, up, out=gate)
+            slope *= up
             up[...] = passed
     return y, (x, weight, bias is not None, both)
 
@@ -57,5 +58,5 @@ def gated_linear_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> t
         block[:, :half] *= dy[rows]
         block[:, half:] *= dy[rows]
     dx = np.matmul(factors, weight.T, out=empty(x.shape, x.dtype))
-    dweight = np.matmul(x.T, factors, out=empty(weight.shape, x.dtype))
+    dweight = np.matmul(x.T, factors, out=empty_like(weight, empty))
     return dx, dweight, sum_rows(factors) if has_bias else None

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from toolkit.functional.arrays import Array, Empty, Saved, sum_rows
+from toolkit.functional.arrays import Array, Empty, Saved, empty_like, sum_rows
 from toolkit.functional.few_rows import product
 
 
@@ -26,5 +26,5 @@ def linear_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> tuple[A
     """
     x, weight, has_bias = saved
     dx = np.matmul(dy, weight.T, out=empty(x.shape, x.dtype))
-    dweight = np.matmul(x.T, dy, out=empty(weight.shape, x.dtype))
+    dweight = np.matmul(x.T, dy, out=empty_like(weight, empty))
     return dx, dweight, sum_rows(dy) if has_bias else None

@@ -20,7 +20,7 @@ class Linear(Module):
     """y = x W + b.  Shapes: (N, inputs) -> (N, outputs)."""
 
     def __init__(self, inputs: int, outputs: int, bias: bool = True, initial: Initializer | None = None):
-        self.weight = Parameter((inputs, outputs), initial or xavier_uniform(inputs, outputs))
+        self.weight = Parameter((inputs, outputs), initial or xavier_uniform(inputs, outputs), transposed=True)
         self.bias = Parameter((outputs,), zeros) if bias else None
 
     def forward(self, x: Array, tape: Tape) -> Array:

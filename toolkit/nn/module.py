@@ -15,12 +15,17 @@ _ALIGNMENT = 64
 
 
 class Parameter:
-    """A learned array. Weight decay applies to matrices and not to gains and biases, unless told otherwise."""
+    """A learned array. Weight decay applies to matrices and not to gains and biases, unless told otherwise.
+
+    transposed: the matrix lies in memory column after column. Nothing but speed depends on that.
+    """
 
     data: Array
 
-    def __init__(self, shape: tuple[int, ...], initial: Initializer, decay: bool | None = None):
-        self.shape = shape
+    def __init__(
+        self, shape: tuple[int, ...], initial: Initializer, decay: bool | None = None, transposed: bool = False
+    ):
+        self.shape, self.transposed = shape, transposed
         self.initial = initial
         self.decay = len(shape) > 1 if decay is None else decay
 
@@ -79,7 +84,23 @@ class Model(Module):
 
     def views(self, vector: Array) -> dict[Parameter, Array]:
         """The same division of another vector of this length, such as the one that gradients are summed in."""
-        return {p: vector[start : start + int(np.prod(p.shape))].reshape(p.shape) for p, start in self._places}
+        return {p: _view(vector[start : start + int(np.prod(p.shape))], p) for p, start in self._places}
+
+    def rows_first(self, vector: Array) -> Array:
+        """A copy of another vector of this length with every matrix row after row, as arrays are written to files."""
+        copy = vector.copy()
+        for parameter, start in self._places:
+            part = copy[start : start + int(np.prod(parameter.shape))]
+            part[:] = _view(vector[start : start + len(part)], parameter).reshape(-1)
+        return copy
+
+    def from_rows_first(self, vector: Array) -> Array:
+        """The inverse of `rows_first`."""
+        copy = vector.copy()
+        for parameter, start in self._places:
+            part = slice(start, start + int(np.prod(parameter.shape)))
+            _view(copy[part], parameter)[...] = vector[part].reshape(parameter.shape)
+        return copy
 
     def initialize(self, generator: np.random.Generator) -> None:
         """Draw every parameter from its own distribution."""
@@ -115,6 +136,12 @@ class Model(Module):
     @property
     def parameter_count(self) -> int:
         return sum(int(np.prod(parameter.shape)) for parameter in self.parameters().values())
+
+
+def _view(stretch: Array, parameter: Parameter) -> Array:
+    if parameter.transposed:
+        return stretch.reshape(parameter.shape[::-1]).T
+    return stretch.reshape(parameter.shape)
 
 
 def aligned_zeros(size: int, dtype: type = np.float32) -> Array:

@@ -27,10 +27,13 @@ class Saved(NamedTuple):
     note: str = ""  # what the user should know about the choice of this checkpoint
 
 
-def write_training(directory: Path, moments: tuple[Array, Array], progress: Progress, raw: Array | None) -> None:
-    """Add to a model directory what training continues from."""
+def write_training(
+    directory: Path, model: Model, moments: tuple[Array, Array], progress: Progress, raw: Array | None
+) -> None:
+    """Add to the directory of a model what training continues from."""
     (directory / "training").mkdir()
     vectors = {"first": moments[0], "second": moments[1]} | ({} if raw is None else {"parameters": raw})
+    vectors = {name: model.rows_first(vector) for name, vector in vectors.items()}
     (directory / _VECTORS_FILE).write_bytes(save(vectors))
     write_json(directory / _STATE_FILE, dataclasses.asdict(progress))
 
@@ -46,6 +49,7 @@ def read_checkpoint(directory: Path) -> Saved:
     for name, vector in vectors.items():
         if vector.shape != model.vector.shape or vector.dtype != np.float32 or not np.isfinite(vector).all():
             raise ModelError(f"{path} is damaged: {name!r} is not {len(model.vector)} finite float32 numbers")
+    vectors = {name: model.from_rows_first(vector) for name, vector in vectors.items()}
     return Saved(model, (vectors["first"], vectors["second"]), progress, vectors.get("parameters"), directory)
 
 

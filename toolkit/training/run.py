@@ -132,7 +132,7 @@ class Run:
                     metrics = {"update": progress.update, "validation": progress.scores}
                     save_model(model, new, {**metrics, "command": self.command, "settings": self.settings})
                     tokenizer.save(new)
-                    write_training(new, moments, progress, raw)
+                    write_training(new, model, moments, progress, raw)
                 self._written = step.name
             for name in ("best", "last") if is_best else ("last",):
                 self._point(name, step)
