@@ -1,8 +1,9 @@
-"""Directories of models as other people's programs have written them."""
+"""Directories of models as other people's programs have written them, and changes to them."""
 
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
@@ -26,8 +27,7 @@ def make_marian(directory: Path, target: Path) -> Path:
     config = small_config(vocab_size=len(ids), norm="post", max_length=32)
     write_hugging_face(random_model(config, np.random.default_rng(0), np.float32), directory)
     special = dict.fromkeys(("pad_token_id", "decoder_start_token_id"), ids["<pad>"]) | {"eos_token_id": 0}
-    settings = json.loads((directory / "config.json").read_text()) | special | {"bos_token_id": None, "toolkit": None}
-    (directory / "config.json").write_text(json.dumps(settings))
+    edit(directory, **special, bos_token_id=None, toolkit=None)
     (directory / "generation_config.json").unlink()
     return directory
 
@@ -46,3 +46,9 @@ def put_into_shards(directory: Path) -> None:
         save_file({name: tensors[name] for name, place in places.items() if place == shard}, directory / shard)
     (directory / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
     (directory / "model.safetensors").unlink()
+
+
+def edit(directory: Path, **values: Any) -> None:
+    """Change config.json."""
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))

@@ -8,8 +8,7 @@ import pytest
 
 import toolkit
 from tests.conftest import ENGLISH
-from tests.interop.foreign_models import make_marian
-from tests.interop.settings import edit
+from tests.interop.foreign_models import edit, make_marian
 from toolkit.data.sentences import sentence_ids
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, ModelError, ToolkitError

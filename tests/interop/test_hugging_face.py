@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tests.checks import random_model, small_config, small_gpt_config
-from tests.interop.settings import edit
+from tests.interop.foreign_models import edit
 from toolkit.errors import ModelError
 from toolkit.interop.hugging_face import HuggingFaceModel, read_hugging_face, write_hugging_face
 from toolkit.interop.vocabulary import ABSENT, Vocabulary

@@ -5,7 +5,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tests.checks import small_config, small_gpt_config
-from tests.interop.settings import edit
+from tests.interop.foreign_models import edit
 from toolkit.errors import ModelError
 from toolkit.interop.hugging_face import read_hugging_face
 

@@ -38,7 +38,7 @@ _OPERATIONS = {
     FeedForward: feed_forward_operations,
 }
 
-# The weights of a step that are still in the last cache when the next step wants them; measured on one core of a server.
+# So many bytes of weights are still in the last cache when the next step wants them (one core of a server).
 _CACHE_BYTES = 12 << 20
 
 

@@ -35,9 +35,10 @@ from toolkit.interop.ctranslate2_variables import Source
 from toolkit.interop.foreign_settings import OWN_ENTRY, Config, ForeignSettings, own_settings
 from toolkit.interop.tokenizer_writing import write_models
 from toolkit.interop.vocabulary import ABSENT, Vocabulary, in_own_order
-from toolkit.models.gpt import GPT, GPTConfig
+from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, new_model, write_json
+from toolkit.nn.module import Model
 from toolkit.tokenization.base import Tokenizer
 from toolkit.tokenization.foreign_sentencepiece import ForeignSentencePieceTokenizer
 from toolkit.tokenization.special import BOS, EOS, UNK
@@ -48,7 +49,7 @@ SEQ2SEQ, DECODER = ("TransformerSpec", 7), ("TransformerDecoderSpec", 8)  # spec
 _POSITIONS = 1024
 
 
-def write(model: Seq2Seq | GPT, tokenizer: Tokenizer, directory: Path, half: bool = False) -> None:
+def write(model: Model, tokenizer: Tokenizer, directory: Path, half: bool = False) -> None:
     """Write a model and its tokenizer into an existing directory; `half` stores float16.
 
     SentencePiece models that a translator from elsewhere came with lie beside as what they were.
@@ -61,7 +62,7 @@ def write(model: Seq2Seq | GPT, tokenizer: Tokenizer, directory: Path, half: boo
         write_models(tokenizer, directory)
 
 
-def write_weights(model: Seq2Seq | GPT, tokens: Sequence[str], directory: Path, half: bool = False) -> None:
+def write_weights(model: Model, tokens: Sequence[str], directory: Path, half: bool = False) -> None:
     """As `write`, without a tokenizer.  tokens: what each id is called, all different.
 
     Raises ModelError where there are more or fewer tokens than the model has.
@@ -86,7 +87,7 @@ def _configuration(config: Config, tokens: Sequence[str]) -> dict:
     return found | {"layer_norm_epsilon": SEQ2SEQ_EPS, "multi_query_attention": False}
 
 
-def _variables(model: Seq2Seq | GPT) -> Variables:
+def _variables(model: Model) -> Variables:
     """Everything in model.bin. An array of ours that has several names in theirs is stored once."""
     config, ours = model.config, model.arrays()
     found, aliases, written = _attributes(config), {}, {}
@@ -151,7 +152,7 @@ class Reading(NamedTuple):
         is_open = self.config.positions == "rotary" and self.vocabulary != Vocabulary.own(self.vocabulary.size)
         return [f"nothing says how long its texts may be: {self.config.max_length} tokens at most"] if is_open else []
 
-    def model(self, vocabulary: Vocabulary | None = None) -> Seq2Seq | GPT:
+    def model(self, vocabulary: Vocabulary | None = None) -> Model:
         """The model in our layout.  vocabulary: that layout, if a tokenizer's files say more than the model's.
 
         Raises ModelError where arrays do not fit the config.
