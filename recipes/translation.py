@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from toolkit.api import Translator
 from toolkit.commands.console import emit
 from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell
 from toolkit.data.corpus import Corpus
@@ -36,6 +35,7 @@ from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
 from toolkit.training.translation import TranslationTask, describe
+from toolkit.translator import Translator
 
 EMBEDDED = Path(__file__).resolve().parent.parent / "data" / "en_ne"
 Pairs = list[tuple[str, str]]

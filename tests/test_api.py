@@ -18,6 +18,7 @@ from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.models import shelf
 from toolkit.tokenization import SentencePieceTokenizer
+from toolkit.translator import BATCH_SIZE, READING_LIMIT
 
 ENGLISH = ("I am a boy.", "She eats rice.", "Where do you go?", "He drinks water, and she drinks tea.")
 
@@ -67,11 +68,11 @@ def test_any_text_has_one_translation_in_normal_form_c(translator, text):
 
 
 def test_the_defaults_are_those_of_the_decoder():
-    signature = inspect.signature(api.Translator.translate).parameters
+    signature = inspect.signature(toolkit.Translator.translate).parameters
     own = {name: parameter.default for name, parameter in signature.items() if name not in ("self", "text")}
     decoder = {field.name: field.default for field in fields(GenerationConfig)}
     del decoder["num_return_sequences"]  # a text has one translation here
-    assert own == {**decoder, "prefix": "", "bad_words": (), "batch_size": api.BATCH_SIZE, "workers": 1}
+    assert own == {**decoder, "prefix": "", "bad_words": (), "batch_size": BATCH_SIZE, "workers": 1}
 
 
 def test_a_translation_has_no_bad_word():
@@ -104,7 +105,7 @@ def test_learned_positions_read_exactly_what_they_know(make_model, tmp_path):
 def test_positions_without_end_read_more_than_was_trained_on_up_to_a_limit(make_model, tmp_path):
     translator = toolkit.load(make_model(tmp_path / "waves", max_length=8))
     assert translator.translate("xq" * 40, max_new_tokens=2)
-    for text in ("xq" * api.READING_LIMIT, "x" * 10_000_000):
+    for text in ("xq" * READING_LIMIT, "x" * 10_000_000):
         with pytest.raises(DataError, match=r"the text has .* sentence by sentence"):
             translator.translate(text)
 

@@ -10,12 +10,12 @@ from transformers import AutoTokenizer
 
 from tests.parity import reference
 from toolkit import load
-from toolkit.api import Translator
 from toolkit.data import read_lines
 from toolkit.data.sentences import spaced, tidy
 from toolkit.interop import export_model
 from toolkit.language_model import LanguageModel
 from toolkit.tokenization.special import BOS, CONTROL_IDS, EOS, UNK
+from toolkit.translator import Translator
 
 _DATA = Path(__file__).resolve().parents[2] / "data"
 _COUNT, _TOGETHER, _NEW = 200, 50, 48

@@ -10,13 +10,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from toolkit.api import BATCH_SIZE, load_translator
+from toolkit.api import load_translator
 from toolkit.commands.console import emit
 from toolkit.commands.records import json_line
 from toolkit.commands.windows import Window, file_windows, input_windows, line_count, with_progress
 from toolkit.errors import ConfigError, DataError
 from toolkit.parallel import in_order
 from toolkit.translations import Translation
+from toolkit.translator import BATCH_SIZE
 
 # A text, or the ids of one.
 Target = str | list[int]

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
-from toolkit.api import BATCH_SIZE, load_translator
+from toolkit.api import load_translator
 from toolkit.commands.console import emit, typed_line
 from toolkit.commands.windows import Window, file_windows, input_windows, line_count, text_windows, with_progress
 from toolkit.data.readers import write_lines_atomically
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.parallel import in_order
+from toolkit.translator import BATCH_SIZE
 
 
 @dataclass

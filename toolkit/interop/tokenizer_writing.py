@@ -28,7 +28,7 @@ _ROLES = {BOS: "bos_token", EOS: "eos_token", PAD: "pad_token", UNK: "unk_token"
 # No text yields a control id, whatever it looks like.
 _TEXT_IS_TEXT = {"tokenizer_class": "PreTrainedTokenizerFast", "split_special_tokens": True}
 
-# A translator whose positions are computed reads so many tokens at least (see `toolkit.api`).
+# A translator whose positions are computed reads so many tokens at least (see `toolkit.translator`).
 _LEAST_LENGTH = 1024
 
 

@@ -1,0 +1,316 @@
+"""An encoder-decoder with its tokenizer, and all that can be asked of it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Literal
+
+from toolkit.data.sentences import sentence_ids, sentence_text
+from toolkit.decoding import GenerationConfig, Hypothesis, generate, score
+from toolkit.decoding.shared import SharedDecoding
+from toolkit.decoding.step_weights import StepWeights
+from toolkit.errors import ConfigError, DataError
+from toolkit.models.seq2seq import Seq2Seq
+from toolkit.text_model import TextModel, Where
+from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.special import CONTROL_IDS
+from toolkit.translations import Translation, aligned, described
+
+BATCH_SIZE = 64
+
+# The longest text for a model whose positions have no end, in tokens: attention computes the square of that.
+READING_LIMIT = 1024
+# No tokenizer makes so few tokens of so many characters: such a text is refused before it is tokenized.
+_MOST_CHARACTERS = 64 * READING_LIMIT
+
+
+class Translator(TextModel):
+    """An encoder-decoder with its tokenizer: text in one language to text in another."""
+
+    model: Seq2Seq
+
+    def __init__(self, model: Seq2Seq, tokenizer: Tokenizer, name: str = "the model"):
+        """Raises ModelError where the tokenizer belongs to another model."""
+        super().__init__(model, tokenizer, name)
+        length = model.config.max_length
+        self._weights, self._shared = StepWeights(), {}
+        self.limit = length if model.config.positions == "learned" else max(READING_LIMIT, length)
+
+    def translate(
+        self,
+        text: str | Sequence[str],
+        *,
+        max_new_tokens: int | None = None,
+        min_new_tokens: int = 0,
+        num_beams: int = 1,
+        early_stopping: Literal[True, False, "never", "settled"] = "settled",
+        forced_end: Literal["scored", "free", "none"] = "scored",
+        length_penalty: float = 1.0,
+        do_sample: bool = False,
+        temperature: float = 1.0,
+        top_k: int = 50,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        no_repeat_ngram_size: int = 0,
+        seed: int = 0,
+        prefix: str | Sequence[str] = "",
+        bad_words: Sequence[str] = (),
+        batch_size: int = BATCH_SIZE,
+        workers: int = 1,
+    ) -> str | list[str]:
+        """Translate a text, or each text of a list; the settings are those of `GenerationConfig`.
+
+        An empty or blank text has an empty translation. White space at the ends of a text makes no difference, nor
+        does more of it than one space between words. Translations are in Unicode normal form C.
+
+        prefix: what every translation begins with, or a list of one for each text. The model goes on from its tokens,
+            perhaps within its last word.
+        bad_words: not written, each as it is tokenized by itself and after a space; a model may still spell it in other
+            tokens.
+        workers: how many processes share the texts. More than one are started when they are first asked for, with the
+            model as it is then, and wait for more until the translator goes or `close` is called. They change the time
+            it takes, not the result.
+
+        Raises DataError for a text that is not Unicode or longer than the model can read (`limit` tokens), and for a
+        prefix that leaves no room; ConfigError for a setting out of range.
+        """
+        config = GenerationConfig(
+            max_new_tokens=max_new_tokens,
+            min_new_tokens=min_new_tokens,
+            num_beams=num_beams,
+            early_stopping=early_stopping,
+            forced_end=forced_end,
+            length_penalty=length_penalty,
+            do_sample=do_sample,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            repetition_penalty=repetition_penalty,
+            no_repeat_ngram_size=no_repeat_ngram_size,
+            seed=seed,
+        )
+        if isinstance(text, str):
+            prefixes = _each(prefix, 1)
+            return self.translate_all([text], config, batch_size, lambda _: "the text", prefixes, 0, bad_words)[0]
+        prefixes = _each(prefix, len(text))
+        return self.translate_all(text, config, batch_size, prefixes=prefixes, bad_words=bad_words, workers=workers)
+
+    def translate_n(
+        self,
+        texts: Sequence[str],
+        *,
+        num_return_sequences: int = 1,
+        alignments: bool = False,
+        prefix: str | Sequence[str] = "",
+        bad_words: Sequence[str] = (),
+        batch_size: int = BATCH_SIZE,
+        workers: int = 1,
+        **settings: Any,
+    ) -> list[list[Translation]]:
+        """For each text up to `num_return_sequences` translations, best first, with their scores; none for a blank one.
+
+        Those that a search finds have different texts: of several ways to spell one in tokens, the most probable is
+        kept. There may be fewer than asked for; more beams find more. Samples may repeat.
+
+        alignments: with attention and word alignment. The other settings are those of `translate`, which says what is
+        refused.
+        """
+        config = GenerationConfig(num_return_sequences=num_return_sequences, **settings)
+        prefixes = _each(prefix, len(texts))
+        return self.translations(
+            texts, config, batch_size, prefixes=prefixes, bad_words=bad_words, alignments=alignments, workers=workers
+        )
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str | Sequence[int]],
+        *,
+        length_penalty: float = 1.0,
+        alignments: bool = False,
+        batch_size: int = BATCH_SIZE,
+        where: Where = "text {}".format,
+    ) -> list[Translation]:
+        """How probable the model finds each given translation of a source: a text, or the ids of one.
+
+        The ids of a translation that ended by itself have the score that `translate_n` gives it. Its text has that
+        score only where tokenizing it gives the same ids again.
+
+        Raises DataError for lists of unequal length, a blank source, a text that is too long, and ids that this model
+        does not have.
+        """
+        if len(sources) != len(targets):
+            raise DataError(f"{len(sources)} sources and {len(targets)} targets are given: each needs the other")
+        encoded = self._encode(sources, where)
+        ids = self._target_ids(targets, where)
+        for number, source in enumerate(encoded, start=1):
+            if not source:
+                raise DataError(f"{where(number)} has a blank source: there is nothing to translate")
+        with self._arithmetic():
+            found = score(self.model, encoded, ids, batch_size, length_penalty)
+        self._check_finite([hypothesis.log_prob for hypothesis in found])
+        results = [described(hypothesis, self.tokenizer) for hypothesis in found]
+        return self._aligned(encoded, results, batch_size) if alignments else results
+
+    def translate_all(
+        self,
+        texts: Sequence[str],
+        config: GenerationConfig,
+        batch_size: int = BATCH_SIZE,
+        where: Where = "text {}".format,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
+        bad_words: Sequence[str] = (),
+        workers: int = 1,
+    ) -> list[str]:
+        """One translation for each text, in order.
+
+        where: names a text in an error. first: how many texts, blank ones aside, came before these; samples depend
+        on the number of their text.
+        """
+        found = self._search(self._encode(texts, where), config, batch_size, where, prefixes, first, bad_words, workers)
+        return [sentence_text(self.tokenizer, hypotheses[0].ids) if hypotheses else "" for hypotheses in found]
+
+    def translations(
+        self,
+        texts: Sequence[str],
+        config: GenerationConfig,
+        batch_size: int = BATCH_SIZE,
+        where: Where = "text {}".format,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
+        bad_words: Sequence[str] = (),
+        alignments: bool = False,
+        workers: int = 1,
+    ) -> list[list[Translation]]:
+        """As `translate_all`, but all the translations that `config` asks for, with everything known about them."""
+        sources, wanted = self._encode(texts, where), config.num_return_sequences
+        if wanted > 1 and not config.samples:  # all that the beams find, because some of it may be the same text
+            config = replace(config, num_return_sequences=config.num_beams)
+        found = self._search(sources, config, batch_size, where, prefixes, first, bad_words, workers)
+        results = [[described(hypothesis, self.tokenizer) for hypothesis in group] for group in found]
+        if not config.samples:
+            results = [_distinct(group)[:wanted] for group in results]
+        if not alignments:
+            return results
+        repeated = [source for source, group in zip(sources, results, strict=True) for _ in group]
+        flat = iter(self._aligned(repeated, [each for group in results for each in group], batch_size))
+        return [list(islice(flat, len(group))) for group in results]
+
+    def _search(
+        self,
+        sources: list[list[int]],
+        config: GenerationConfig,
+        batch_size: int,
+        where: Where,
+        prefixes: Sequence[str] | None,
+        first: int,
+        bad_words: Sequence[str],
+        workers: int,
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses for every source; none for an empty one."""
+        spoken = [index for index, source in enumerate(sources) if source]
+        begun = None
+        if prefixes is not None:
+            begun = self._prefix_ids(prefixes, config, where)
+            begun = [begun[index] for index in spoken]
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        bans, chosen = self._bans(bad_words), [sources[index] for index in spoken]
+        numbers = range(first, first + len(chosen))
+        outputs = self._decode(workers, chosen, config, batch_size, begun, numbers, bans)
+        for index, hypotheses in zip(spoken, outputs, strict=True):
+            self._check_finite([hypothesis.log_prob for hypothesis in hypotheses] or [math.nan])
+            found[index] = hypotheses
+        return found
+
+    def _decode(self, workers: int, sources: list[list[int]], *arguments: Any) -> list[list[Hypothesis]]:
+        """`generate`, in this process or in several.  Raises ConfigError for fewer than one worker."""
+        if workers < 1:
+            raise ConfigError(f"workers is {workers}: it must be at least 1")
+        if workers == 1 or len(sources) < 2:
+            with self._arithmetic():
+                return generate(self.model, sources, *arguments, weights=self._weights)
+        shared = self._shared.get(workers) or SharedDecoding(self.model, self._name, workers)
+        self._shared[workers] = shared
+        try:
+            return shared.generate(sources, *arguments)
+        except BaseException:
+            self.close()  # nobody waits for what is still being done
+            raise
+
+    def close(self) -> None:
+        """End all processes that `workers` has started."""
+        for shared in self._shared.values():
+            shared.close()
+        self._shared.clear()
+
+    def _aligned(self, sources: list[list[int]], translations: list[Translation], batch_size: int) -> list[Translation]:
+        with self._arithmetic():
+            return aligned(self.model, self.tokenizer, sources, translations, batch_size)
+
+    def _encode(self, texts: Sequence[str], where: Where, ignore_case: bool | None = None) -> list[list[int]]:
+        """The ids of every text, by default as a source; none for a blank one."""
+        for number, text in enumerate(texts, start=1):
+            if len(text) > _MOST_CHARACTERS:
+                raise DataError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
+        if ignore_case is None:
+            ids = sentence_ids(self.tokenizer.source, texts, self.model.config.ignore_case)
+        else:
+            ids = sentence_ids(self.tokenizer, texts, ignore_case)
+        self._check_lengths(ids, where)
+        return ids
+
+    def _check_lengths(self, ids: list[list[int]], where: Where) -> None:
+        for number, own in enumerate(ids, start=1):
+            if len(own) + 1 > self.limit:  # the end mark counts
+                raise DataError(
+                    f"{where(number)} has {len(own)} tokens, the model reads {self.limit - 1} at most: "
+                    "translate it sentence by sentence"
+                )
+
+    def _target_ids(self, targets: Sequence[str | Sequence[int]], where: Where) -> list[list[int]]:
+        """The ids of the translations that are to be scored."""
+
+        def which(number: int) -> str:
+            return f"the translation of {where(number)}"
+
+        texts = self._encode([each if isinstance(each, str) else "" for each in targets], which, ignore_case=False)
+        ids = [text if isinstance(each, str) else list(each) for text, each in zip(texts, targets, strict=True)]
+        self._check_lengths(ids, which)
+        size = self.tokenizer.vocab_size
+        for number, own in enumerate(ids, start=1):
+            if not all(0 <= each < size and each not in CONTROL_IDS for each in own):
+                raise DataError(f"{which(number)} has ids that are no text for this model: did another one write it?")
+        return ids
+
+    def _prefix_ids(self, prefixes: Sequence[str], config: GenerationConfig, where: Where) -> list[list[int]]:
+        """The ids that outputs begin with."""
+        most = self.model.config.max_length - max(config.shortest, 1)
+        ids = sentence_ids(self.tokenizer, prefixes)
+        for number, prefix in enumerate(ids, start=1):
+            if len(prefix) > most:
+                raise DataError(
+                    f"the prefix of {where(number)} has {len(prefix)} tokens, which leaves no room for more: "
+                    f"the model writes {most} after it at most"
+                )
+        return ids
+
+
+def _distinct(translations: list[Translation]) -> list[Translation]:
+    """Of those with the same text, the first."""
+    first: dict[str, Translation] = {}
+    for each in translations:
+        first.setdefault(each.text, each)
+    return list(first.values())
+
+
+def _each(prefix: str | Sequence[str], count: int) -> Sequence[str] | None:
+    """A prefix for each of `count` texts."""
+    if isinstance(prefix, str):
+        return [prefix] * count if prefix else None
+    if len(prefix) != count:
+        raise DataError(f"{len(prefix)} prefixes are given for {count} texts: give one for each, or one for all")
+    return prefix
