@@ -50,26 +50,33 @@ class Point(NamedTuple):
 
 
 class Products:
-    """Times every `np.matmul` and counts its arithmetic, while it stands in for it."""
+    """Times every product and counts its arithmetic, while it stands in for the two functions that compute them."""
+
+    NAMES = ("matmul", "vecdot")
 
     def __init__(self) -> None:
         self.seconds, self.flops = 0.0, 0
-        self._matmul = np.matmul
 
-    def __call__(self, a: np.ndarray, b: np.ndarray, *rest: Any, **named: Any) -> np.ndarray:
-        begin = time.perf_counter()
-        result = self._matmul(a, b, *rest, **named)
-        self.seconds += time.perf_counter() - begin
-        self.flops += 2 * result.size * a.shape[-1]
-        return result
+    def _counted(self, function: Callable) -> Callable:
+        def call(a: np.ndarray, b: np.ndarray, *rest: Any, **named: Any) -> np.ndarray:
+            begin = time.perf_counter()
+            result = function(a, b, *rest, **named)
+            self.seconds += time.perf_counter() - begin
+            self.flops += 2 * result.size * a.shape[-1]
+            return result
+
+        return call
 
     @contextmanager
     def counting(self):
-        np.matmul = self
+        kept = {name: getattr(np, name) for name in self.NAMES}
+        for name, function in kept.items():
+            setattr(np, name, self._counted(function))
         try:
             yield self
         finally:
-            np.matmul = self._matmul
+            for name, function in kept.items():
+                setattr(np, name, function)
 
 
 def build(length: int, width: int) -> GPT:

@@ -20,6 +20,7 @@ from toolkit.decoding.step_layers import (
     cross_attention_operations,
     feed_forward_operations,
     linear_operations,
+    read_tokens,
     self_attention_operations,
 )
 from toolkit.decoding.step_weights import StepWeights
@@ -80,7 +81,7 @@ class Step:
         return self._scores
 
     def _do(self, ids: Array, now: Now) -> None:
-        self._x[...] = self._input.forward(ids, now.places, self._tape)
+        read_tokens(self._input, ids, now.places, self._x, self._tape)
         for operation in self._operations:
             operation()
 

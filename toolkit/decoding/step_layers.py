@@ -17,6 +17,7 @@ from toolkit.decoding.step_weights import StepWeights
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.few_rows import product_operands, worth_packing
+from toolkit.models.inputs import Input
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.layers import FeedForward, GatedLinear, LayerNorm, Linear, Norm
 from toolkit.nn.tape import Tape
@@ -94,6 +95,16 @@ def of_linear(module: Linear, x: Array, out: Array, now: Now) -> Operations:
     return linear_operations(x, module.weight.data, module.bias and module.bias.data, out, now)
 
 
+def read_tokens(module: Input, ids: Array, places: Places, out: Array, tape: Tape) -> None:
+    """Embeddings and positions of the new tokens.  Shapes: ids (N,), out (N, D)."""
+    embedding, positions = module.embedding, module.positions
+    np.take(embedding.table.data, ids, 0, out, "clip")
+    if embedding.scale != 1.0:
+        np.multiply(out, embedding.scale, out)
+    if positions:
+        out[...] = positions.forward(out, places, tape)
+
+
 class StepNorm:
     """Layer norm, or root mean square norm, with the division by D taken into gain and eps:
 
@@ -110,6 +121,9 @@ class StepNorm:
 
     def operations(self, x: Array, out: Array, now: Now) -> Operations:
         """`out` may be `x`."""
+        if len(x) == 1:
+            yield partial(self._of_one_row, x[0], out[0])
+            return
         mean, spread = now.array("mean", 1), now.array("spread", 1)
         if self._centres:
             yield partial(np.matmul, x, self._average, mean)
@@ -122,6 +136,15 @@ class StepNorm:
         yield partial(np.multiply, out, self._gain, out)
         if self._bias is not None:
             yield partial(np.add, out, self._bias, out)
+
+    def _of_one_row(self, x: Array, out: Array) -> None:
+        """The same of (D,) -> (D,), where numbers are cheaper than arrays of one."""
+        if self._centres:
+            x = np.subtract(x, x.dot(self._average[:, 0]), out)
+        np.divide(x, math.sqrt(x.dot(x) + self._eps[0]), out)
+        np.multiply(out, self._gain, out)
+        if self._bias is not None:
+            np.add(out, self._bias, out)
 
 
 def self_attention_operations(module: SelfAttention, number: int, x: Array, out: Array, now: Now) -> Operations:
