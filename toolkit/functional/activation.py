@@ -120,6 +120,6 @@ def activated_linear_backward(dy: Array, saved: Saved, empty: Empty = np.empty) 
     """
     x, weight, has_bias, slope = saved
     dz = np.multiply(dy, slope, out=slope)
-    dx = np.matmul(dz, weight.T, out=empty(x.shape, x.dtype))
+    dx = product(dz, weight.T, empty(x.shape, x.dtype))
     dweight = np.matmul(x.T, dz, out=empty_like(weight, empty))
     return dx, dweight, sum_rows(dz) if has_bias else None

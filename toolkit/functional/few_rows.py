@@ -20,6 +20,8 @@ _COLUMNS, _FEWER_COLUMNS = 64, 32
 _MOST_ROWS, _LEAST_ROWS = 32, 16
 # A matrix that lies transposed is read along its columns: with more rows than this, tiles should be narrow.
 _ROWS_TRANSPOSED = 8
+# With more rows than this, packing a matrix that lies transposed pays.
+_MANY_ROWS = 192
 # Tiles of a wider matrix lie scattered over so many pages that many rows are better multiplied with the whole.
 _WIDEST_SCATTERED = 2048
 # Products of many rows with a deeper matrix may be divided among BLAS threads, which tiles are not.
@@ -77,10 +79,10 @@ def _tile_columns(rows: int, weight: Array) -> int:
     """How many columns a tile has; 0 where the whole matrix is better multiplied at once."""
     depth, width = weight.shape
     transposed = weight.strides[0] < weight.strides[1]
-    if rows == 1 or (rows > _MOST_ROWS and (transposed or width > _WIDEST_SCATTERED or depth > _DEEPEST)):
+    if rows == 1 or (rows > _MOST_ROWS and (width > _WIDEST_SCATTERED or depth > _DEEPEST)):
         return 0
     if rows > _ROWS_TRANSPOSED and transposed:
-        return _FEWER_COLUMNS
+        return _FEWER_COLUMNS if rows <= _MANY_ROWS else 0
     return next((each for each in (_COLUMNS, _FEWER_COLUMNS) if _tile_rows(rows, depth, each)), 0)
 
 

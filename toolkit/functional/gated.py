@@ -57,6 +57,6 @@ def gated_linear_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> t
         block = factors[rows]
         block[:, :half] *= dy[rows]
         block[:, half:] *= dy[rows]
-    dx = np.matmul(factors, weight.T, out=empty(x.shape, x.dtype))
+    dx = product(factors, weight.T, empty(x.shape, x.dtype))
     dweight = np.matmul(x.T, factors, out=empty_like(weight, empty))
     return dx, dweight, sum_rows(factors) if has_bias else None

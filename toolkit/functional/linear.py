@@ -25,6 +25,6 @@ def linear_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> tuple[A
     Returns dx (N, D), dweight (D, F), dbias (F,) or None.
     """
     x, weight, has_bias = saved
-    dx = np.matmul(dy, weight.T, out=empty(x.shape, x.dtype))
+    dx = product(dy, weight.T, empty(x.shape, x.dtype))
     dweight = np.matmul(x.T, dy, out=empty_like(weight, empty))
     return dx, dweight, sum_rows(dy) if has_bias else None
