@@ -52,7 +52,7 @@ def _panel(axes: Axes, points: Sequence[Any], best: float) -> None:
         share = point.flops / point.seconds / best
         beside = {"textcoords": "offset points", "ha": "right", "fontsize": 9}
         axes.annotate(f"{share:.0%}", (value, height), (-3, 6), **beside)
-    axes.margins(x=0.12, y=0.14)
+    axes.margins(x=0.2, y=0.14)
     axes.grid(axis="y", color="#e3e7ea", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.tick_params(colors=GREY)
