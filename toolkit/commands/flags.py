@@ -66,8 +66,8 @@ def _printed(redirect: Callable, command: type, program: str, arguments: Sequenc
 
 
 def _flags(text: str) -> list[str]:
-    """All flags that a help page explains: each begins a line."""
-    return [flag for line in text.splitlines() if line.startswith("-") for flag in re.findall(r"--[\w.-]+", line)]
+    """All flags that a help page explains: each begins a line, or a column of a page that has several."""
+    return re.findall(r"(?:^|  |, )(--[\w.-]+)", text, re.MULTILINE)
 
 
 def _sentence(complaint: str, flags: list[str], command: type) -> str:

@@ -36,21 +36,26 @@ class Search:
     prompt: int = 20  # tokens of random sources and prompts
 
 
+def _gpt2(**sizes: int) -> GPTConfig:
+    return GPTConfig(activation="gelu_tanh", bias=True, positions="learned", begin=False, **sizes)
+
+
 # The translator of the rows against CTranslate2: 3+3 layers, D 256, F 1024. Marian's is post-norm.
 MODELS = {
     "random": Seq2SeqConfig(vocab_size=8000),
     "marian": Seq2SeqConfig(vocab_size=8000, norm="post", positions="sinusoidal_halves"),
-    "gpt2-small": GPTConfig(
-        vocab_size=8000,
-        width=256,
-        layers=6,
-        heads=8,
-        feed_forward=1024,
-        activation="gelu_tanh",
-        bias=True,
-        positions="learned",
-        begin=False,
+    "marian-tiny": Seq2SeqConfig(
+        vocab_size=2000,
+        width=128,
+        heads=4,
+        feed_forward=512,
+        encoder_layers=2,
+        decoder_layers=2,
+        norm="post",
+        positions="sinusoidal_halves",
     ),
+    "gpt2-small": _gpt2(vocab_size=8000, width=256, layers=6, heads=8, feed_forward=1024),
+    "gpt2-tiny": _gpt2(vocab_size=2000, width=128, layers=4, heads=4, feed_forward=512),
     "gpt2": replace(PRESETS["gpt2"], begin=False),
 }
 
@@ -71,6 +76,8 @@ def against_ctranslate2(translator: str) -> list[Search]:
 
 
 AGAINST_TRANSFORMERS = (
+    Search("generate-gpt2-tiny", "GPT-2's shape, 4 layers, D 128, V 2000", "gpt2-tiny", texts=2, steps=64, prompt=16),
+    Search("generate-marian-tiny", "Marian's shape, 2+2 layers, D 128, V 2000", "marian-tiny", texts=2),
     Search("generate-gpt2-small", "GPT-2's shape, 6 layers, D 256, V 8000", "gpt2-small", texts=2, steps=64, prompt=16),
     Search("generate-marian", "Marian's shape, 3+3 layers, D 256, V 8000", "marian", texts=2),
     Search("generate-gpt2", "GPT-2, 12 layers, D 768, V 50257", "gpt2", texts=1, steps=32, prompt=16),
