@@ -4,6 +4,7 @@
     python recipes/language_model.py --language ne                     # in Nepali
     python recipes/language_model.py --text my.txt                     # your own text: a file, several, a folder
     python recipes/language_model.py --preset nanogpt-cpu --text shakespeare.txt
+    python recipes/language_model.py --preset chat --run checkpoints/base   # what recipes/chat.py goes on with
 
 The result is a run: a directory of checkpoints that `toolkit generate --model RUN` reads.
 """
@@ -34,7 +35,8 @@ from toolkit.training.language import LanguageTask
 from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
 
-STORIES = Path(__file__).resolve().parent.parent / "data" / "stories"
+DATA = Path(__file__).resolve().parent.parent / "data"
+STORIES, CHAT, PAIRS = DATA / "stories", DATA / "chat", DATA / "en_ne"
 
 STORY_TRAINING = TrainingConfig(
     updates=4000,
@@ -48,6 +50,9 @@ STORY_TRAINING = TrainingConfig(
     validate_every=800,
     best_by="loss",
 )
+
+# What a chat model is pre-trained on: sentences with their translations, facts and profiles, and stories.
+CHAT_TRAINING = replace(STORY_TRAINING, updates=6000, tokens_per_batch=2048, learning_rate=5e-3, validate_every=1000)
 
 # nanoGPT's recipe for one core or two: four layers on the characters of a text, 12 windows of 64 an update.
 NANOGPT_TRAINING = replace(
@@ -72,14 +77,18 @@ class Recipe:
     """Directory of the run: checkpoints, log and settings."""
     resume: bool = False
     """Continue the run where it stopped."""
+    corpus: Literal["stories", "chat"] = "stories"
+    """Embedded text, where no other is given: stories, or what a chat model should know before it learns to chat."""
     language: Literal["en", "ne", "both"] = "en"
-    """Of the embedded stories, where no other text is given."""
+    """Of the stories."""
     text: tuple[Path, ...] = ()
     """Text files in UTF-8, or folders of .txt files. Default: the embedded stories."""
     data: tuple[str, ...] = ()
     """Tables (.tsv, .csv, .jsonl, .parquet) or data sets in the layout of the Hub, each row a document."""
     column: str = "text"
     """Column of the text in --data."""
+    pairs: tuple[Path, ...] = ()
+    """Line-aligned files, in turn a text and its translation; each pair of lines is a document."""
     documents: Literal["none", "file", "line", "blank"] = "blank"
     """What is a document in --text: nothing (one text without marks), a file, a line, or text between blank lines."""
     whole_documents: bool = True
@@ -126,6 +135,8 @@ def defaults(arguments: Sequence[str]) -> Recipe:
         recipe = replace(recipe, model=PRESETS[name])
         if name.startswith("nanogpt"):
             recipe = replace(recipe, tokenizer="character", training=NANOGPT_TRAINING)
+        if name == "chat":
+            recipe = replace(recipe, corpus="chat", training=CHAT_TRAINING)
     return recipe
 
 
@@ -137,7 +148,7 @@ def main(recipe: Recipe) -> None:
 def check(recipe: Recipe) -> None:
     """Raises ConfigError for settings that do not fit together."""
     check_results(recipe.seeds, recipe.export)
-    if recipe.whole_documents and recipe.documents == "none" and not recipe.data:
+    if recipe.whole_documents and not has_documents(recipe):
         raise ConfigError("--whole-documents needs documents: choose --documents file, line or blank")
     if recipe.training.best_by != "loss":
         raise ConfigError("a language model is compared by its loss: leave out --training.best-by")
@@ -177,22 +188,29 @@ def size_of(recipe: Recipe, model: GPT) -> str:
 
 def open_corpus(recipe: Recipe) -> tuple[list[TextSource], list[TextSource]]:
     """Where training and validation text is read from."""
-    given = recipe.text, recipe.data
-    valid = recipe.valid_text, recipe.valid_data
+    given = recipe.text, recipe.data, recipe.pairs
+    valid = recipe.valid_text, recipe.valid_data, ()
     if not any(given):
         if any(valid):
-            raise ConfigError("validation text is given without --text or --data: give the training text too")
-        languages = ("en", "ne") if recipe.language == "both" else (recipe.language,)
-        given, valid = (
-            ([STORIES / f"{split}.{language}.txt" for language in languages], []) for split in ("train", "valid")
-        )
-    return tuple(open_texts(*part, recipe.column, recipe.documents) for part in (given, valid))
+            raise ConfigError("validation text is given without --text, --data or --pairs: give the training text too")
+        given, valid = (embedded(recipe, split) for split in ("train", "valid"))
+    parts = (given, valid)
+    return tuple(open_texts(texts, data, recipe.column, recipe.documents, pairs=pairs) for texts, data, pairs in parts)
+
+
+def embedded(recipe: Recipe, split: str) -> tuple[list[Path], list[str], list[Path]]:
+    """Texts, tables and pairs of a split of the embedded corpus."""
+    if recipe.corpus == "chat":
+        texts = [STORIES / f"{split}.en.txt", *([CHAT / "base.txt"] if split == "train" else [])]
+        return texts, [], [PAIRS / f"{split}.en", PAIRS / f"{split}.ne"]
+    languages = ("en", "ne") if recipe.language == "both" else (recipe.language,)
+    return [STORIES / f"{split}.{language}.txt" for language in languages], [], []
 
 
 def settings_of(recipe: Recipe, sources: list[TextSource], valid_sources: list[TextSource]) -> dict[str, Any]:
     """Everything that decides the result, the contents of the files included."""
     own = {key: value for key, value in asdict(recipe).items() if key not in ("run", "resume", "quiet", "export")}
-    own |= {name: [str(path) for path in own.pop(name)] for name in ("text", "valid_text")}
+    own |= {name: [str(path) for path in own.pop(name)] for name in ("text", "valid_text", "pairs")}
     own |= {"tables": own.pop("data"), "valid_tables": own.pop("valid_data")}
     return own | {"data": {source.name: source.fingerprint()[:16] for source in (*sources, *valid_sources)}}
 
@@ -217,7 +235,7 @@ def prepare(recipe: Recipe, run: Run, sources: list[TextSource], valid_sources: 
 
 def has_documents(recipe: Recipe) -> bool:
     """Whether texts begin and end with marks."""
-    return bool(recipe.data) or recipe.documents != "none"
+    return bool(recipe.data or recipe.pairs) or recipe.documents != "none"
 
 
 def make_trainer(recipe: Recipe, run: Run, corpus: TextCorpus) -> Trainer:

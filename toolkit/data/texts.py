@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from toolkit.data.readers import opened
-from toolkit.data.sources import digest_of_files, find_table, path_mode, refuse_pipe
+from toolkit.data.sources import LineFiles, digest_of_files, find_table, path_mode, refuse_pipe
 from toolkit.data.table import Table
 from toolkit.data.tables import table_rows
 from toolkit.data.text_pieces import Piece, cut_up, line_documents, one_document, paragraph_documents, text_pieces
-from toolkit.errors import DataError
+from toolkit.errors import ConfigError, DataError
 
 Documents = Literal["none", "file", "line", "blank"]
 
@@ -103,21 +103,52 @@ class TextRows:
         return digest.hexdigest()
 
 
+class TextPairs:
+    """Two line-aligned files, each pair of lines a document: a text and, on the next line, its translation.
+
+    A language model that reads such documents learns to translate: the translation is how the text goes on.
+    """
+
+    separator = "\n\n"
+
+    def __init__(self, source: Path, target: Path):
+        self._files = LineFiles(source, target)
+        self.name, self.bytes = self._files.name, source.stat().st_size + target.stat().st_size
+
+    def __iter__(self) -> Iterator[Piece]:
+        for pair in self._files:
+            if pair.source.strip() and pair.target.strip():
+                yield Piece(f"{pair.source}\n{pair.target}", True)
+
+    def fingerprint(self) -> str:
+        return self._files.fingerprint()
+
+
 def open_texts(
-    paths: Sequence[Path], data: Sequence[str], column: str, documents: Documents, once: bool = False
+    paths: Sequence[Path],
+    data: Sequence[str],
+    column: str,
+    documents: Documents,
+    once: bool = False,
+    pairs: Sequence[Path] = (),
 ) -> list[TextSource]:
-    """The sources that the arguments name: files and folders of text first, then tables and datasets, in order.
+    """The sources that the arguments name: files and folders of text first, then tables and datasets, then pairs.
 
     paths: text files in UTF-8, ".gz" after their names or not; of a folder, all files below it whose names end in
         ".txt", sorted by path. data: see `open_sources`; column: the one that holds the texts. documents: see
         `TextFiles`; a row of a table is a document of its own, unless that is "none". once: the texts are read a single
-        time, so that they may come through pipes, and "-" is standard input.
+        time, so that they may come through pipes, and "-" is standard input. pairs: line-aligned files, in turn a text
+        and its translation; see `TextPairs`.
 
-    Raises DataError for what is missing, damaged or can be read only once, and for a folder without text files.
+    Raises DataError for what is missing, damaged or can be read only once, and for a folder without text files;
+    ConfigError for a file of pairs that has no other.
     """
+    if len(pairs) % 2:
+        raise ConfigError(f"{len(pairs)} files of pairs are given: each needs a file of translations after it")
     files: list[TextSource] = [_open_path(path, documents, once) for path in paths]
     tables = (find_table(name, (column,)) for name in data)
-    return files + [TextRows(table, path, documents != "none") for table, path in tables]
+    rows = [TextRows(table, path, documents != "none") for table, path in tables]
+    return [*files, *rows, *(TextPairs(*both) for both in zip(pairs[::2], pairs[1::2], strict=True))]
 
 
 def _open_path(path: Path, documents: Documents, once: bool) -> TextFiles:

@@ -45,6 +45,7 @@ class GPTConfig:
     tie: bool = True  # the output table is the embedding; not tied, it is one of its own
     output_bias: bool = False  # a bias of every token's score
     begin: bool = True  # whether texts begin with <s>; training sets it, by --documents
+    template: Literal["none", "control", "plain"] = "none"  # how conversations are written; fine-tuning sets it
     embedding_dropout: float = 0.0
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
@@ -67,6 +68,7 @@ _CHOICES = {
     "activation": (*ACTIVATIONS, "swiglu"),
     "norm": ("layer", "rms"),
     "positions": ("learned", "sinusoidal", "sinusoidal_halves", "rotary"),
+    "template": ("none", "control", "plain"),
 }
 
 
@@ -76,6 +78,7 @@ class GPTBatch(NamedTuple):
     inputs: Array  # (N,) ids
     labels: Array  # (N,) ids
     rows: Rows
+    scored: Array | None = None  # (M,) the rows whose labels count, ascending; None: all. The others are only read.
 
 
 class GPT(Model):
@@ -103,20 +106,33 @@ class GPT(Model):
         return scores
 
     def loss(self, batch: GPTBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:
-        """The sums of the losses of all tokens; `backward` follows if the tape keeps."""
-        x = self.read(batch.inputs, batch.rows, tape)
+        """The sums of the losses of all tokens that count; `backward` follows if the tape keeps."""
+        x, labels, scored = self.read(batch.inputs, batch.rows, tape), batch.labels, batch.scored
+        count = len(x)
+        if scored is not None:
+            x = np.take(x, scored, axis=0, out=tape.empty((len(scored), x.shape[1]), x.dtype))
+            labels = labels[scored]
         table, bias = self.output.table.data, self.output_bias and self.output_bias.data
-        sums, saved = output_loss(x, table, bias, batch.labels, smoothing, prior, tape.keeps, tape.empty)
-        tape.push(self, saved)
+        sums, saved = output_loss(x, table, bias, labels, smoothing, prior, tape.keeps, tape.empty)
+        tape.push(self, (saved, scored, count))
         return sums
 
     def backward(self, tape: Tape, dloss: float = 1.0) -> None:
         """Add dloss times the gradient of the last `loss` on this tape to the tape's gradients."""
-        dx, dtable, dbias = output_loss_backward(dloss, tape.pop(self))
+        saved, scored, count = tape.pop(self)
+        dx, dtable, dbias = output_loss_backward(dloss, saved)
         tape.accumulate(self.output.table, dtable)
         if self.output_bias:
             tape.accumulate(self.output_bias, dbias)
-        self.trunk.backward(dx, tape)
+        self.trunk.backward(dx if scored is None else at_rows(dx, scored, count, tape), tape)
+
+
+def at_rows(dx: Array, rows: Array, count: int, tape: Tape) -> Array:
+    """The gradient of `count` rows of which only some, `rows`, were used.  Shapes: (M, D), (M,) -> (count, D)."""
+    spread = tape.empty((count, dx.shape[1]), dx.dtype)
+    spread[...] = 0
+    spread[rows] = dx
+    return spread
 
 
 class Trunk(Module):

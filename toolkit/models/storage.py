@@ -18,6 +18,7 @@ from safetensors.numpy import load_file, save
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import atomic_writer
 from toolkit.models.gpt import GPT, GPTConfig
+from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardConfig, RewardModel
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.nn.module import Model
 
@@ -29,7 +30,12 @@ _TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", 
 _LONGEST_SHOWN = 60
 
 # Every kind of model that a directory can hold, by the name in its config.json.
-_KINDS = {Seq2Seq.kind: (Seq2Seq, Seq2SeqConfig), GPT.kind: (GPT, GPTConfig)}
+_KINDS = {
+    Seq2Seq.kind: (Seq2Seq, Seq2SeqConfig),
+    GPT.kind: (GPT, GPTConfig),
+    RewardModel.kind: (RewardModel, RewardConfig),
+    ActorCritic.kind: (ActorCritic, ActorCriticConfig),
+}
 
 
 def save_model(model: Model, directory: Path, metrics: dict[str, Any] | None = None, half: bool = False) -> None:
@@ -86,7 +92,7 @@ def load_model(directory: Path, dtype: type = np.float32) -> Model:
 
 def new_model(config: Seq2SeqConfig | GPTConfig) -> Model:
     """A model of these settings, without values."""
-    return next(model for model, settings in _KINDS.values() if isinstance(config, settings))(config)
+    return next(model for model, settings in _KINDS.values() if type(config) is settings)(config)
 
 
 def is_larger(config: Seq2SeqConfig | GPTConfig, arrays: int, size: int) -> bool:

@@ -12,7 +12,7 @@ from toolkit.data.collate import text_batch
 from toolkit.data.store import RaggedStore
 from toolkit.errors import ConfigError, DataError
 from toolkit.functional.output_loss import LossSums
-from toolkit.models.gpt import GPT
+from toolkit.models.gpt import GPT, GPTBatch
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import EOS, SPECIAL_TOKENS
@@ -187,13 +187,17 @@ class LanguageTask:
         name, numbers = Share(*share)
         if len(numbers) == 0:
             return LossSums(0.0, 0.0, 0)
-        texts = self.texts[name]
-        spans = [texts.span(number) for number in numbers]
-        batch = text_batch([texts.stream[begin : begin + length + 1] for begin, length in spans])
+        batch = self.batch(name, numbers)
         sums = model.loss(batch, tape, self.smoothing if name == "train" else 0.0, self.prior)
         if tape.keeps:
             model.backward(tape)
         return sums
+
+    def batch(self, name: str, numbers: np.ndarray) -> GPTBatch:
+        """Some texts of a set as rows."""
+        texts = self.texts[name]
+        spans = [texts.span(number) for number in numbers]
+        return text_batch([texts.stream[begin : begin + length + 1] for begin, length in spans])
 
     def evaluated(self, model: GPT) -> dict[str, float]:
         """The scores of a full pass in this process."""

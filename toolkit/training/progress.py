@@ -66,19 +66,22 @@ class Averages:
         self.clear()
 
     def clear(self) -> None:
-        self._sums, self._norms, self._seconds = LossSums(0.0, 0.0, 0), [], 0.0
+        self._sums, self._norms, self._seconds = None, [], 0.0
 
     def add(self, sums: LossSums, norm: float, seconds: float) -> None:
-        self._sums = LossSums(*(a + b for a, b in zip(self._sums, sums, strict=True)))
+        """Count an update; `sums` may have fields beside those of `LossSums`, sums like them."""
+        before = self._sums
+        self._sums = sums if before is None else type(sums)(*(a + b for a, b in zip(before, sums, strict=True)))
         self._norms.append(norm)
         self._seconds += seconds
 
     def take(self) -> dict[str, float]:
+        """Means over the tokens, or whatever else a task counts as such."""
         sums, norms, seconds = self._sums, self._norms, self._seconds
         self.clear()
+        means = {name: value / sums.tokens for name, value in sums._asdict().items() if name != "tokens"}
         return {
-            "loss": sums.loss / sums.tokens,
-            "negative_log_likelihood": sums.negative_log_likelihood / sums.tokens,
+            **means,
             "gradient_norm": sum(norms) / len(norms),
             "tokens_per_second": round(sums.tokens / seconds, 1),
         }

@@ -40,7 +40,8 @@ class Trainer:
 
     build: makes the model without values. task: see `Workers`; also gives batches, splits them, and says what the sums
     of a validation pass mean. evaluate: scores a model on the validation set (it may decode; training itself knows no
-    decoder). run: where checkpoints go, with the tokenizer that belongs to the model.
+    decoder). run: where checkpoints go, with the tokenizer that belongs to the model. start: gives the model its values
+    in place of random ones.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Trainer:
         tokenizer: Tokenizer,
         evaluate: Callable[[Model], Evaluation],
         quiet: bool = False,
+        start: Callable[[Model], None] | None = None,
     ):
         self.task, self.config, self.run, self.tokenizer, self.evaluate = task, config, run, tokenizer, evaluate
         optimizer = Adam(
@@ -67,7 +69,7 @@ class Trainer:
         self.interrupted = False
         self._epoch_batches: tuple[int, Sequence] = (-1, [])
         self._show = not quiet and sys.stderr.isatty()
-        self._quiet = quiet
+        self._quiet, self._start = quiet, start
         self._averages = Averages()
 
     def train(self, saved: Saved | None = None) -> Progress:
@@ -96,7 +98,10 @@ class Trainer:
         """Take the values of a checkpoint, or the initial ones."""
         shared = self.workers.shared
         if saved is None:
-            self.model.initialize(np.random.default_rng(self.config.seed))
+            if self._start:
+                self._start(self.model)
+            else:
+                self.model.initialize(np.random.default_rng(self.config.seed))
             parameters, average, moments = self.model.vector, self.model.vector, (0.0, 0.0)
             self.progress = Progress()
         else:
@@ -113,7 +118,9 @@ class Trainer:
 
     def _advance(self, bar: tqdm) -> None:
         """Update after update, until there is a reason to stop."""
-        while self.progress.update < self.config.updates and not self.interrupted and not self._out_of_patience():
+        while self.progress.update < self.config.updates and not self._out_of_patience():
+            if self.interrupted and self.may_stop():
+                break
             self._update(bar)
             due = self.progress.update % self.config.validate_every == 0
             if due or self.progress.update == self.config.updates:
@@ -185,9 +192,16 @@ class Trainer:
 
     def _batches_of(self, epoch: int) -> Sequence:
         if self._epoch_batches[0] != epoch:
-            batches = self.task.batches(epoch, self.config.tokens_per_batch, self.config.seed)
-            self._epoch_batches = (epoch, batches)
+            self._epoch_batches = (epoch, self.epoch_batches(epoch))
         return self._epoch_batches[1]
+
+    def epoch_batches(self, epoch: int) -> Sequence:
+        """The batches of an epoch; asked for when it begins."""
+        return self.task.batches(epoch, self.config.tokens_per_batch, self.config.seed)
+
+    def may_stop(self) -> bool:
+        """Whether a run that is stopped now can be resumed with the same bits."""
+        return True
 
     def validation_loss(self) -> LossSums:
         """Unsmoothed sums over the validation set, divided among the workers."""

@@ -75,6 +75,10 @@ class _Worker:
         """The sums without gradients or dropout."""
         return add_sums([self.task.loss(self.model, share, Tape(memory=self.memory)) for share in shares])
 
+    def compute(self, name: str, share: Any) -> Any:
+        """What a method of the task finds for this worker's share."""
+        return getattr(self.task, name)(self.model, share, self.memory)
+
     def reduce(self) -> float:
         """Add all workers' gradients over this worker's stretch, into the first; returns its sum of squares."""
         first, *others = (gradient[self.stretch] for gradient in self.shared.gradients)
@@ -147,6 +151,10 @@ class Workers:
     def evaluate(self, shares: Sequence[Sequence[Any]]) -> LossSums:
         """One list of shares for each worker -> the sums over all, without gradients or dropout."""
         return add_sums(self._all("evaluate", [(own,) for own in shares]))
+
+    def compute(self, name: str, shares: Sequence[Any]) -> list[Any]:
+        """One share for each worker -> what task.name(model, share, memory) finds for each, in order."""
+        return self._all("compute", [(name, own) for own in shares])
 
     def reduce(self) -> float:
         """Add all gradients up; returns the norm of the sum."""
@@ -269,4 +277,8 @@ def _shared_vectors(raw: list, size: int, averaged: bool) -> Shared:
 
 
 def add_sums(sums: Sequence[LossSums]) -> LossSums:
-    return LossSums(*(sum(column) for column in zip(*sums, strict=True))) if sums else LossSums(0.0, 0.0, 0)
+    """The sums of several batches, of whatever kind the task gives: the fields of `LossSums` come first."""
+    counted = [each for each in sums if each.tokens]  # a worker without a share gives plain zeros
+    if not counted:
+        return LossSums(0.0, 0.0, 0)
+    return type(counted[0])(*(sum(column) for column in zip(*counted, strict=True)))
