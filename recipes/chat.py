@@ -203,7 +203,7 @@ def make_trainer(
         config.max_length,
         smoothing=recipe.training.label_smoothing,
         vocab_size=config.vocab_size,
-        valid_bytes=corpus.supervised_bytes("valid"),
+        valid_bytes=corpus.text_bytes("valid"),
     )
     start = functools.partial(copy_values, source=before.model) if before else None
     build = functools.partial(GPT, config)

@@ -51,8 +51,8 @@ STORY_TRAINING = TrainingConfig(
     best_by="loss",
 )
 
-# What a chat model is pre-trained on: sentences with their translations, facts and profiles, and stories.
-CHAT_TRAINING = replace(STORY_TRAINING, updates=6000, tokens_per_batch=2048, learning_rate=5e-3, validate_every=1000)
+# What a chat model should know before it learns to converse.
+CHAT_TRAINING = replace(STORY_TRAINING, updates=8000, learning_rate=5e-3, validate_every=2000)
 
 # nanoGPT's recipe for one core or two: four layers on the characters of a text, 12 windows of 64 an update.
 NANOGPT_TRAINING = replace(
@@ -78,7 +78,7 @@ class Recipe:
     resume: bool = False
     """Continue the run where it stopped."""
     corpus: Literal["stories", "chat"] = "stories"
-    """Embedded text, where no other is given: stories, or what a chat model should know before it learns to chat."""
+    """Embedded text, where no other is given: stories; or facts, profiles and translations, for a chat model."""
     language: Literal["en", "ne", "both"] = "en"
     """Of the stories."""
     text: tuple[Path, ...] = ()
@@ -201,8 +201,7 @@ def open_corpus(recipe: Recipe) -> tuple[list[TextSource], list[TextSource]]:
 def embedded(recipe: Recipe, split: str) -> tuple[list[Path], list[str], list[Path]]:
     """Texts, tables and pairs of a split of the embedded corpus."""
     if recipe.corpus == "chat":
-        texts = [STORIES / f"{split}.en.txt", *([CHAT / "base.txt"] if split == "train" else [])]
-        return texts, [], [PAIRS / f"{split}.en", PAIRS / f"{split}.ne"]
+        return [CHAT / "base.txt"] if split == "train" else [], [], [PAIRS / f"{split}.en", PAIRS / f"{split}.ne"]
     languages = ("en", "ne") if recipe.language == "both" else (recipe.language,)
     return [STORIES / f"{split}.{language}.txt" for language in languages], [], []
 

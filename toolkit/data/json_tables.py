@@ -22,7 +22,7 @@ def check_json(file: BinaryIO, path: Path, columns: Columns) -> Table:
     is_list = next(chunks_of(file, path)).startswith(b"[")
     file.seek(0)
     keys = None
-    rows = _json_list(file, path) if is_list else _json_lines(file, path, longest(columns))
+    rows = json_list(file, path) if is_list else _json_lines(file, path, longest(columns))
     for number, row in enumerate(rows, start=1):
         place = f"{path}, {'row' if is_list else 'line'} {number}"
         if not isinstance(row, dict):
@@ -56,7 +56,7 @@ def _json_lines(file: BinaryIO, path: Path, most: int) -> Iterator[Any]:
         try:
             yield json.loads(line)
         except (ValueError, RecursionError) as error:
-            problem = f"is not a JSON object ({_json_fault(error)})" if line.strip() else "is empty"
+            problem = f"is not a JSON object ({json_fault(error)})" if line.strip() else "is empty"
             raise DataError(f"{path}, line {number} {problem}: write one object a line") from error
 
 
@@ -68,16 +68,18 @@ def _texts_of_lines(batch: Mapping[str, list[str]], keys: tuple[Keys, ...]) -> d
     }
 
 
-def _json_list(file: BinaryIO, path: Path) -> Iterator[Any]:
+def json_list(file: BinaryIO, path: Path) -> Iterator[Any]:
+    """The elements of a list in JSON. Raises DataError, naming the file and where it applies the line."""
     try:
         yield from json.loads(decoded(b"".join(chunks_of(file, path)), path))
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno} is not JSON ({_json_fault(error)}): correct it") from error
+        raise DataError(f"{path}, line {error.lineno} is not JSON ({json_fault(error)}): correct it") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not JSON ({_json_fault(error)}): write a list of objects") from error
+        raise DataError(f"{path} is not JSON ({json_fault(error)}): write a list of objects") from error
 
 
-def _json_fault(error: Exception) -> str:
+def json_fault(error: Exception) -> str:
+    """What `json` says of a text that is none, for a sentence."""
     if isinstance(error, json.JSONDecodeError):
         return f"column {error.colno}: {error.msg.removesuffix(' starting at').lower()}"
     return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"

@@ -1,0 +1,277 @@
+"""Conversations on the disk for fine-tuning: their ids, and which of these are to be learned.
+
+A directory:
+
+    corpus.json                                 what was read, and what it became
+    train.ids.*, valid.ids.*                    stores of ids, a sequence for each conversation
+    train.supervised.*, valid.supervised.*      beside every id 1 if it is learned, and otherwise 0
+    checksums.json                              of all of these
+
+It is made in one pass over the files, of which some hundred conversations are in memory at a time.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from toolkit.data.conversations import Conversation, read_conversations
+from toolkit.data.fitting import Fitted, Template, fitted
+from toolkit.data.readers import counted
+from toolkit.data.seal import check_seal, seal, sealed
+from toolkit.data.store import RaggedStore, RaggedWriter, chunks, damaged
+from toolkit.errors import ConfigError, DataError
+from toolkit.files import replaced_directory
+
+Split = Literal["train", "valid"]
+SPLITS: tuple[Split, ...] = ("train", "valid")
+REPORT_FILE = "corpus.json"
+
+_NARROW = 2**16  # ids below it are stored as uint16
+_TOGETHER = 256  # conversations that are written together
+_PLACES = 3  # that are named of what was shortened or left out
+
+
+@dataclass
+class Finding:
+    """Conversations that are too long: how many, of how many exchanges that were dropped, and where the first are."""
+
+    conversations: int = 0
+    exchanges: int = 0
+    places: list[str] = field(default_factory=list)
+
+    def add(self, exchanges: int, place: str) -> None:
+        self.conversations += 1
+        self.exchanges += exchanges
+        if len(self.places) < _PLACES:
+            self.places.append(place)
+
+
+class ConversationCorpus:
+    """Conversations as ids, in a directory; made by `build`, and made again from the disk by `open`.
+
+    report: what was read and what it became, for JSON. fingerprint: a hexadecimal digest (SHA-256) of the ids and of
+    what is supervised.
+    """
+
+    def __init__(self, directory: Path):
+        """Open a directory without comparing checksums; see `open`."""
+        self.directory = directory
+        try:
+            self.report: dict[str, Any] = json.loads((directory / REPORT_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise damaged(directory / REPORT_FILE) from error
+        self._ids = {split: RaggedStore(directory / f"{split}.ids") for split in SPLITS}
+        self._supervised = {split: RaggedStore(directory / f"{split}.supervised") for split in SPLITS}
+        sums = {name: checksum for name, checksum in sealed(directory).items() if name != REPORT_FILE}
+        self.fingerprint = hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
+
+    @staticmethod
+    def exists(directory: Path) -> bool:
+        """Whether a directory holds a corpus."""
+        return (directory / REPORT_FILE).exists()
+
+    @classmethod
+    def open(cls, directory: Path) -> "ConversationCorpus":
+        """Open a corpus that was built earlier. Raises DataError if anything in it is missing or damaged."""
+        check_seal(directory)
+        return cls(directory)
+
+    @classmethod
+    def build(
+        cls,
+        directory: Path,
+        train: Sequence[Path],
+        valid: Sequence[Path],
+        template: Template,
+        max_length: int,
+        valid_share: float = 0.05,
+        seed: int = 0,
+        quiet: bool = True,
+    ) -> "ConversationCorpus":
+        """Read all files and write a corpus in the place of `directory`, which stays as it was if that fails.
+
+        valid: where there are none, one in 1 / `valid_share` training conversations, drawn with `seed`, is validated on
+            instead of trained on.
+        max_length: the most tokens that a model reads. As it predicts every token from those before, a conversation has
+            one more at most: a longer one is shortened (see `fitted`), or left out; both are counted.
+        quiet: no progress is shown on a terminal.
+
+        Raises DataError for what `read_conversations` refuses, if nothing is left for one of the sets and if
+        `directory` cannot be written; ConfigError for a length that is not positive, and for a share that is not above
+        0 and at most a half.
+        """
+        if max_length < 1:
+            raise ConfigError(f"max_length is {max_length}: a model reads at least one token")
+        if not 0 < valid_share <= 0.5:
+            raise ConfigError(
+                f"valid_share is {valid_share:g}: take out more than 0 and at most 0.5 of the conversations"
+            )
+        with replaced_directory(directory) as new:
+            with _Building(new, template, max_length) as building:
+                building.read(valid, "valid", quiet)
+                building.read(train, "train", quiet, 0 if valid else round(1 / valid_share), seed)
+            report = building.report(taken_out=not valid)
+            text = json.dumps(report, ensure_ascii=False, indent=2) + "\n"
+            # Names of files need not be Unicode.
+            (new / REPORT_FILE).write_text(text, encoding="utf-8", errors="backslashreplace")
+            seal(new)
+        return cls(directory)
+
+    def ids(self, split: Split) -> RaggedStore:
+        """The ids of a set, a sequence for each conversation; its last id is supervised."""
+        return self._ids[split]
+
+    def supervised(self, split: Split) -> RaggedStore:
+        """Beside `ids`, in the same places: 1 for what is to be learned, 0 for all else."""
+        return self._supervised[split]
+
+    def text_bytes(self, split: Split) -> int:
+        """The bytes in UTF-8 of the replies that the supervised tokens of a set stand for; for bits per byte."""
+        return self.report[split]["bytes"]
+
+    def describe(self) -> list[str]:
+        """What was read and what it became, in sentences."""
+        lines = []
+        for split, name in ("train", "training"), ("valid", "validation"):
+            part = self.report[split]
+            taken = ", taken out of the training conversations" if part["taken_out"] else ""
+            conversations = counted(part["conversations"], "conversation")
+            lines.append(
+                f"{name}: {conversations} of {counted(part['exchanges'], 'exchange')}, "
+                f"{part['tokens']:,} tokens, {part['supervised']:,} of them to be learned{taken}"
+            )
+            sources = [source for source in self.report["sources"] if source["split"] == split]
+            for source in sources if len(sources) > 1 else ():
+                lines.append(f"    {source['name']}: {counted(source['conversations'], 'conversation')}")
+            lines += [f"    {self._sentence(kind, part[kind])}" for kind in _WORDS if part[kind]["conversations"]]
+        return lines
+
+    def _sentence(self, kind: str, finding: dict[str, Any]) -> str:
+        found = finding["conversations"]
+        words = _WORDS[kind][found > 1].format(self.report["max_length"] + 1, counted(finding["exchanges"], "exchange"))
+        places = "; ".join(finding["places"]) + ("; ..." if found > len(finding["places"]) else "")
+        return f"{counted(found, 'conversation')} {words} ({places})"
+
+
+# For one conversation and for several.
+_WORDS = {
+    "shortened": (
+        "of more than {} tokens has lost its oldest {}",
+        "of more than {} tokens have lost their oldest exchanges, {} in all",
+    ),
+    "left_out": (
+        "is left out, whose last exchange alone has more than {} tokens",
+        "are left out, whose last exchanges alone have more than {} tokens",
+    ),
+}
+
+
+@dataclass
+class _Counts:
+    """What became of the conversations of a set. bytes: of the text of replies."""
+
+    conversations: int = 0
+    exchanges: int = 0
+    tokens: int = 0
+    supervised: int = 0
+    bytes: int = 0
+    shortened: Finding = field(default_factory=Finding)
+    left_out: Finding = field(default_factory=Finding)
+
+
+class _Building:
+    """Writes the stores of a corpus, as a context manager, and counts."""
+
+    def __init__(self, directory: Path, template: Template, max_length: int):
+        self._template, self._max_length = template, max_length
+        dtype = np.uint16 if template.tokenizer.vocab_size <= _NARROW else np.int32
+        self._sources: list[dict[str, Any]] = []
+        self._counts = {split: _Counts() for split in SPLITS}
+        self._writers = {
+            split: (
+                RaggedWriter(directory / f"{split}.ids", dtype),
+                RaggedWriter(directory / f"{split}.supervised", np.uint8),
+            )
+            for split in SPLITS
+        }
+
+    def __enter__(self) -> "_Building":
+        with ExitStack() as stack:
+            for writers in self._writers.values():
+                for writer in writers:
+                    stack.enter_context(writer)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.__exit__(*error)
+
+    def read(self, paths: Sequence[Path], split: Split, quiet: bool, one_in: int = 0, seed: int = 0) -> None:
+        """Write the conversations of files; with `one_in`, one in so many is validated on."""
+        rng, draw = np.random.default_rng(seed), 0
+        number = 0
+        for together in chunks(self._reading(paths, split, quiet), _TOGETHER):
+            parts: dict[Split, list[Conversation]] = {one: [] for one in SPLITS}
+            for conversation in together:
+                if one_in and number % one_in == 0:  # one of every block, so that all of a file is drawn from
+                    draw = int(rng.integers(one_in))
+                parts["valid" if one_in and number % one_in == draw else split].append(conversation)
+                number += 1
+            for one, conversations in parts.items():
+                self._write(conversations, one)
+
+    def _reading(self, paths: Sequence[Path], split: Split, quiet: bool) -> Iterator[Conversation]:
+        from tqdm import tqdm
+
+        tqdm.monitor_interval = 0  # its thread would be forked with the workers of training
+        hidden = True if quiet or not paths else None  # `None`: shown on a terminal only
+        with tqdm(desc="encoding", unit=" conversations", file=sys.stderr, disable=hidden, leave=False) as bar:
+            for path in paths:
+                count = 0
+                for conversation in read_conversations(path):
+                    yield conversation
+                    bar.update()
+                    count += 1
+                self._sources.append({"name": str(path), "split": split, "conversations": count})
+
+    def _write(self, conversations: Sequence[Conversation], split: Split) -> None:
+        counts = self._counts[split]
+        written: list[Fitted] = []
+        found = fitted(conversations, self._template, self._max_length + 1)
+        for (messages, place), one in zip(conversations, found, strict=True):
+            exchanges = len(messages) // 2  # a system message makes the number odd
+            if one is None:
+                counts.left_out.add(exchanges, place)
+                continue
+            if one.dropped:
+                counts.shortened.add(one.dropped, place)
+            replies = messages[-1 : -2 * (exchanges - one.dropped) : -2]
+            counts.bytes += sum(len(reply.content.encode()) for reply in replies)
+            counts.exchanges += len(replies)
+            written.append(one)
+        counts.conversations += len(written)
+        counts.tokens += sum(len(one.ids) for one in written)
+        counts.supervised += sum(sum(one.supervised) for one in written)
+        ids, supervised = self._writers[split]
+        ids.extend([one.ids for one in written])
+        supervised.extend([bytes(one.supervised) for one in written])
+
+    def report(self, taken_out: bool) -> dict[str, Any]:
+        """What was read, and what it became. Raises DataError where nothing is left of one of the sets."""
+        for split, counts in self._counts.items():
+            if not counts.conversations:
+                longer = " that is short enough" if counts.left_out.conversations else ""
+                what = "give more of them" if not longer else "cut them shorter, or take a model that reads more tokens"
+                verb = "train" if split == "train" else "validate"
+                raise DataError(f"there is no conversation{longer} to {verb} on: {what}")
+        report = {"sources": self._sources, "template": self._template.name, "max_length": self._max_length}
+        for split, counts in self._counts.items():
+            report[split] = asdict(counts) | {"taken_out": taken_out and split == "valid"}
+        return report
