@@ -1,0 +1,118 @@
+"""The program that makes a conversation: which act comes next, how long it goes on, and what stands before it."""
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from data.chat.acts import knowing, social, telling, translating
+from data.chat.dialogue import Exchange, State, reply
+from data.chat.dialogue_deck import Deck
+from data.chat.names import Split
+
+Messages = list[dict[str, str]]
+Act = Callable[[State], Exchange | None]
+
+NEPALI = 0.11  # of the conversations
+SYSTEM, SYSTEM_FACT = 0.33, 0.25  # have a system message; of these, one in four tells something of the user
+LENGTHS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
+LENGTH_WEIGHTS = (8, 12, 15, 15, 13, 11, 9, 6, 5, 3, 3)
+LONGEST = 1150  # characters of a conversation
+SYSTEMS = (
+    "You are a helpful assistant.", "You are a friendly assistant.", "You are a teacher for children.",
+    "You speak English and Nepali.", "You are a small language model.", "Answer the user's questions.",
+    "You help people who learn Nepali.",
+)  # fmt: skip
+SYSTEMS_NE = ("Answer in Nepali.", "Please answer in Nepali.", "नेपालीमा उत्तर दिनुहोस्।", "तपाईं एक सहयोगी हुनुहुन्छ।")
+
+# How often an act comes, where it is possible.
+FREE: dict[Act, float] = {
+    translating.translate: 1.3, translating.say: 0.05, translating.tell_translated: 0.03, telling.tell: 0.1,
+    telling.tell_several: 0.02, telling.ask: 2.5, telling.ask_untold: 0.05, telling.correct: 0.16,
+    telling.about_me: 0.05, knowing.fact: 0.15, knowing.calculate: 0.12, knowing.unknowable_question: 0.03,
+    knowing.cannot: 0.02, social.small_talk: 0.03, social.thank: 0.02, social.greet: 0.004,
+}  # fmt: skip
+FREE_NE: dict[Act, float] = {
+    translating.translate: 0.15, telling.tell: 0.2, telling.ask: 0.8, telling.ask_untold: 0.05, telling.correct: 0.06,
+    knowing.fact: 0.13, knowing.calculate: 0.05, knowing.unknowable_question: 0.03, social.small_talk: 0.08,
+    social.thank: 0.04,
+}  # fmt: skip
+FIRST: dict[Act, float] = {social.greet: 0.1, telling.tell: 0.4, telling.tell_several: 0.06}
+LAST: dict[Act, float] = {social.part: 0.08, social.thank: 0.06}
+MANY_TOLD = 5  # after so much no more is told
+
+
+def next_act(state: State, last: bool) -> Act:
+    """What the user does next."""
+    draw = state.rng.random()
+    if state.sentence_at == state.count - 1 >= 0 and draw < 0.85:
+        return translating.follow_up
+    for act, chance in (FIRST if state.count == 0 else LAST if last else {}).items():
+        if draw < chance:
+            return act
+        draw -= chance
+    table = dict(FREE_NE if state.nepali else FREE)
+    if last or len(state.values) >= MANY_TOLD:  # what is told last is never asked for
+        table |= dict.fromkeys((telling.tell, telling.tell_several, translating.tell_translated), 0.0)
+    elif len(state.values) > 2:
+        table[telling.tell] *= 0.5
+    elif not state.values:
+        table[telling.tell] *= 2.5
+    elif all(state.asked[key] for key in state.values):  # there is nothing new to ask for
+        table[telling.tell] *= 3
+        table[telling.ask] *= 0.6
+    if state.last_kind == "translation":
+        table[translating.translate] *= 1.3
+    return state.rng.choices(list(table), list(table.values()))[0]
+
+
+def step(state: State, act: Act) -> Exchange | None:
+    """One act; the state moves on if there is something to say."""
+    asked = state.last_slot
+    exchange = act(state)
+    if exchange is None:
+        return None
+    if state.last_slot == asked and exchange.kind not in ("tell", "correct", "recall", "unknown"):
+        state.last_slot = ""
+    state.last_kind, state.last, state.count = exchange.kind, exchange, state.count + 1
+    return exchange
+
+
+def begin(state: State) -> Messages:
+    """The system message, where there is one."""
+    rng = state.rng
+    if rng.random() >= SYSTEM:
+        return []
+    if rng.random() < SYSTEM_FACT:
+        return [{"role": "system", "content": telling.system_fact(state)}]
+    return [{"role": "system", "content": rng.choice(SYSTEMS_NE if state.nepali else SYSTEMS)}]
+
+
+def add(messages: Messages, exchange: Exchange, style: Random) -> None:
+    messages.append({"role": "user", "content": exchange.user})
+    messages.append({"role": "assistant", "content": reply(exchange, style)})
+
+
+def start(split: Split, deck: Deck, seed: str, nepali: float = NEPALI) -> State:
+    rng = Random(seed)
+    return State(split, rng, deck, nepali=rng.random() < nepali)
+
+
+def talk(state: State, messages: Messages, length: int, style: Random, ends: bool = True) -> list[Exchange]:
+    """Let `length` exchanges follow, or fewer if the conversation becomes too long."""
+    done: list[Exchange] = []
+    while len(done) < length and sum(len(message["content"]) for message in messages) < LONGEST - 150:
+        exchange = step(state, next_act(state, ends and len(done) == length - 1))
+        if exchange is not None:
+            add(messages, exchange, style)
+            done.append(exchange)
+    return done
+
+
+def conversations(split: Split) -> Iterator[tuple[Messages, list[Exchange]]]:
+    """Conversations without end, always the same, with the exchanges that they are made of."""
+    deck, number = Deck(split, f"chat {split} deck"), 0
+    while True:
+        state, style = start(split, deck, f"chat {split} {number}"), Random(f"chat {split} style {number}")
+        messages = begin(state)
+        length = state.rng.choices(LENGTHS, LENGTH_WEIGHTS)[0]
+        yield messages, talk(state, messages, length, style)
+        number += 1

@@ -1,0 +1,275 @@
+"""Teach a chat model which replies are better: by a reward model and PPO, or directly by DPO.
+
+    python recipes/preference.py --method reward --start checkpoints/chat-model --run checkpoints/reward
+    python recipes/preference.py --method ppo --start checkpoints/chat-model --reward checkpoints/reward
+    python recipes/preference.py --method dpo --start checkpoints/chat-model --run checkpoints/dpo
+
+The embedded preferences rank polite answers above curt ones, and both above wrong ones. The result is a run, whose
+log.jsonl has the curves; `toolkit chat --model RUN` talks with what PPO and DPO have made of the model.
+"""
+
+import functools
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from toolkit.api import load_language_model
+from toolkit.chat.answering import Tested, reply_prompt, sampled_politeness, tested
+from toolkit.chat.template import Template, make_template
+from toolkit.commands.console import aligned, emit
+from toolkit.commands.recipe import check_results, preparing, run_recipe, tell
+from toolkit.data.conversations import Question, read_tests
+from toolkit.data.preferences import Preference, read_preferences
+from toolkit.data.sources import digest_of_files
+from toolkit.errors import ConfigError, DataError, ModelError
+from toolkit.evaluation.replies import Style, summary, table
+from toolkit.files import replaced_directory
+from toolkit.models.gpt import GPT
+from toolkit.models.reward import ActorCritic, RewardConfig, RewardModel, settings_like
+from toolkit.models.shelf import find_model
+from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
+from toolkit.nn.module import Model
+from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PPOTrainer, RewardTask, normalized_score
+from toolkit.preference.divergence import divergence
+from toolkit.training.config import TrainingConfig
+from toolkit.training.run import Run
+from toolkit.training.trainer import Evaluation, Trainer
+
+DATA = Path(__file__).resolve().parent.parent / "data" / "chat"
+Ids = list[int]
+
+REWARD_TRAINING = TrainingConfig(
+    updates=600,
+    tokens_per_batch=8192,
+    learning_rate=1e-3,
+    warmup=50,
+    weight_decay=0.01,
+    beta2=0.95,
+    eps=1e-8,
+    label_smoothing=0.0,
+    validate_every=150,
+    best_by="loss",
+)
+TRAINING = {
+    "reward": REWARD_TRAINING,
+    "dpo": replace(REWARD_TRAINING, updates=400, learning_rate=2e-4, validate_every=100),
+    "ppo": replace(
+        REWARD_TRAINING, updates=60 * 16, learning_rate=1e-4, schedule="constant", warmup=16, validate_every=10 * 16
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Train a reward model, or a chat model by PPO or DPO, on pairs of better and worse replies."""
+
+    method: Literal["reward", "ppo", "dpo"] = "ppo"
+    """What is trained: a reward model; a chat model by what that says of its replies; or one by the pairs alone."""
+    run: Path = Path("checkpoints/preference")
+    """Directory of the run: checkpoints, log and settings."""
+    resume: bool = False
+    """Continue the run where it stopped."""
+    start: str = "checkpoints/chat-model"
+    """Chat model to begin with, and not to leave too far behind."""
+    reward: str = ""
+    """Run or directory of the reward model, for PPO."""
+    preferences: Path = DATA / "preferences.train.jsonl"
+    """Better and worse replies: JSON lines with chosen and rejected, or rankings."""
+    valid_preferences: Path = DATA / "preferences.test.jsonl"
+    """The same, to validate on."""
+    tests: Path = DATA / "test.jsonl"
+    """Questions with the replies that are right (JSON lines), asked before and after."""
+    style: Path = DATA / "style.json"
+    """Sentences that open and close a polite reply: a rule that training never sees."""
+    export: Path | None = None
+    """Directory for the trained model by itself: in float16, without what only training needs."""
+    samples: int = 10
+    """Replies before and after that are shown side by side at the end."""
+    quiet: bool = False
+    """Print results only."""
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    dpo: DPOConfig = field(default_factory=DPOConfig)
+    training: TrainingConfig = field(default_factory=lambda: TRAINING["ppo"])
+
+
+class Prepared(NamedTuple):
+    """What training needs beside its settings."""
+
+    reference: GPT  # the chat model before
+    template: Template
+    train: Pairs
+    valid: Pairs
+    questions: list[Question]
+    style: Style
+
+
+def defaults(arguments: Sequence[str]) -> Recipe:
+    """The defaults for the method that was asked for."""
+    words = [word for argument in arguments for word in argument.split("=", 1)]
+    method = next((after for flag, after in pairwise([*words, ""]) if flag == "--method"), Recipe.method)
+    return Recipe(training=TRAINING.get(method, TRAINING["ppo"]))
+
+
+def main(recipe: Recipe) -> None:
+    check(recipe)
+    chat = load_language_model(recipe.start)
+    if chat.model.config.template == "none":
+        raise ModelError(f"{recipe.start} was not taught to converse: fine-tune it with recipes/chat.py first")
+    template = make_template(chat.model.config.template, chat.tokenizer, chat.model.config.begin)
+    judge = reward_model(recipe, chat.model) if recipe.method == "ppo" else None
+    settings = settings_of(recipe, chat.model, judge)
+    with preparing(recipe.run, settings, recipe.resume) as (run, saved):
+        prepared = prepare(recipe, chat.model, template)
+        trainer = make_trainer(recipe, run, prepared, judge)
+    told = f"{len(prepared.train):,} pairs to train on, {len(prepared.valid):,} to validate on"
+    tell(recipe.quiet, told, f"{trainer.model.parameter_count:,} parameters")
+    progress = trainer.train(saved)
+    if trainer.interrupted:
+        tell(recipe.quiet, f"stopped at update {progress.update}; add --resume to continue")
+        return
+    tell(recipe.quiet, f"trained {progress.update} updates in {progress.seconds:.0f} s; best: {progress.best_update}")
+    finish(recipe, run, prepared)
+
+
+def check(recipe: Recipe) -> None:
+    """Raises ConfigError for settings that do not fit together."""
+    check_results((), recipe.export)
+    if recipe.training.best_by != "loss":
+        raise ConfigError("preference tuning is compared by its loss: leave out --training.best-by")
+    if recipe.training.subword_alpha or recipe.training.label_smoothing:
+        raise ConfigError("pairs are taken as they are: leave out --training.subword-alpha and label-smoothing")
+    if recipe.method == "ppo" and not recipe.reward:
+        raise ConfigError("PPO needs a reward model: train one with --method reward and name its run with --reward")
+    if recipe.method != "ppo" and recipe.reward:
+        raise ConfigError(f"--reward is for PPO: leave it out with --method {recipe.method}")
+    if recipe.samples < 0:
+        raise ConfigError(f"samples is {recipe.samples}: it must not be negative")
+
+
+def reward_model(recipe: Recipe, chat: GPT) -> RewardModel:
+    """The judge of PPO.  Raises ModelError where it is another kind of model, or reads other ids."""
+    model = load_model(find_model(recipe.reward))
+    if not isinstance(model, RewardModel):
+        raise ModelError(f"{recipe.reward} is no reward model: train one with --method reward")
+    if model.config.vocab_size != chat.config.vocab_size:
+        raise ModelError(f"{recipe.reward} reads other tokens than {recipe.start}: train it from the same model")
+    return model
+
+
+def settings_of(recipe: Recipe, chat: GPT, judge: RewardModel | None) -> dict[str, Any]:
+    """Everything that decides the result, contents of files and values of models included."""
+    left_out = ("run", "resume", "quiet", "export", *({"ppo", "dpo"} - {recipe.method}))
+    own = {key: value for key, value in asdict(recipe).items() if key not in left_out}
+    files = {name: own.pop(name) for name in ("preferences", "valid_preferences", "tests", "style")}
+    models = {"start": chat, **({"reward": judge} if judge else {})}
+    digests = {name: hashlib.sha256(model.vector).hexdigest()[:16] for name, model in models.items()}
+    return own | {"data": {name: digest_of_files([path])[:16] for name, path in files.items()} | digests}
+
+
+def prepare(recipe: Recipe, chat: GPT, template: Template) -> Prepared:
+    """Files as ids."""
+    parts = []
+    for path in (recipe.preferences, recipe.valid_preferences):
+        pairs = [pair_ids(template, preference) for preference in read_preferences(path)]
+        fitting = [pair for pair in pairs if len(pair[0]) + max(map(len, pair[1:])) <= chat.config.max_length]
+        if len(fitting) < len(pairs):
+            told = f"{path}: left out {len(pairs) - len(fitting)} of {len(pairs)} pairs, longer than the model reads"
+            tell(recipe.quiet, told)
+        if not fitting:
+            raise DataError(f"{path} has no pair of replies that the model can read: give shorter conversations")
+        parts.append(Pairs(fitting, chat.config.max_length))
+    return Prepared(chat, template, *parts, list(read_tests(recipe.tests)), Style.read(recipe.style))
+
+
+def pair_ids(template: Template, preference: Preference) -> tuple[Ids, Ids, Ids]:
+    """A prompt, up to what opens the reply, and both replies with their end markers."""
+    replies = ([*template.content(text), template.end] for text in (preference.chosen, preference.rejected))
+    return reply_prompt(template, preference.prompt), *replies
+
+
+def make_trainer(recipe: Recipe, run: Run, prepared: Prepared, judge: RewardModel | None) -> Trainer:
+    chat, config, tokenizer = prepared.reference, recipe.training, prepared.template.tokenizer
+    if recipe.method == "ppo":
+        prompts, end = prompts_of(prepared.train), prepared.template.end
+        score = normalized_score(judge, chat, prompts, end, recipe.ppo, config.seed)
+        task = PPOTask(prompts, prompts_of(prepared.valid), end, chat, score, recipe.ppo)
+        return PPOTrainer(task, config, run, tokenizer, quiet=recipe.quiet)
+    if recipe.method == "reward":
+        build = functools.partial(RewardModel, settings_like(RewardConfig, chat.config))
+        start, task = functools.partial(RewardModel.begin_from, language_model=chat), RewardTask(*prepared[2:4])
+    else:
+        build = functools.partial(GPT, settings_like(type(chat.config), chat.config, dropout=False))
+        start = functools.partial(begin_as, chat=chat)
+        task = DPOTask(*prepared[2:4], chat, recipe.dpo, config.workers)
+    return Trainer(build, task, config, run, tokenizer, no_samples, recipe.quiet, start)
+
+
+def prompts_of(pairs: Pairs) -> list[np.ndarray]:
+    """Every prompt once, in order."""
+    return list({pair.prompt.tobytes(): pair.prompt for pair in pairs}.values())
+
+
+def begin_as(model: Model, chat: GPT) -> None:
+    model.vector[:] = chat.vector
+
+
+def no_samples(_model: Model) -> Evaluation:
+    return Evaluation({}, [])
+
+
+def finish(recipe: Recipe, run: Run, prepared: Prepared) -> None:
+    """Ask before and after, show both side by side, and record what was found with the best checkpoint."""
+    directory = run.named("best")
+    model, metrics = load_model(directory), read_metrics(directory)
+    if recipe.method == "reward":
+        figures = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in metrics["validation"].items())
+        emit([f"validation: {figures}", f"next: --method ppo --reward {recipe.run}"])
+        return
+    if isinstance(model, ActorCritic):
+        model = model.language_model()
+    if recipe.export:
+        model.vector[:] = model.vector.astype(np.float16)  # the figures below are then those of what is exported
+    lines, found = compare(recipe, prepared, model)
+    metrics |= found
+    save_metrics(directory, metrics)
+    if recipe.export:
+        with replaced_directory(recipe.export) as new:
+            save_model(model, new, metrics, half=True)
+            prepared.template.tokenizer.save(new)
+    emit([*lines, f"talk with it: toolkit chat --model {recipe.run}"])
+
+
+def compare(recipe: Recipe, prepared: Prepared, model: GPT) -> tuple[list[str], dict[str, Any]]:
+    """The model before and after: what is told, and what is recorded."""
+    given = prepared.template, prepared.questions, prepared.style
+    results = [tested(who, *given) for who in (prepared.reference, model)]
+    scores = [summary(each.judged for each in result) for result in results]
+    polite = [sampled_politeness(who, *given) for who in (prepared.reference, model)]
+    prompts, end = prompts_of(prepared.valid), prepared.template.end
+    moved = divergence(model, prepared.reference, prompts, end, recipe.ppo.max_new_tokens)
+    lines = side_by_side(results, recipe.samples)
+    for name, each in zip(("before", "after"), scores, strict=True):
+        lines += ["", f"{name}:", *aligned(table(each))]
+    drawn = f"polite when sampled: {polite[0]:.1f} % before, {polite[1]:.1f} % after"
+    lines += ["", drawn, f"KL from the model before: {moved.kl:.2f} ± {moved.error:.2f} nats a reply"]
+    found = {"replies_before": scores[0], "replies": scores[1], "kl": moved._asdict()}
+    return lines, found | {"polite_when_sampled": {"before": polite[0], "after": polite[1]}}
+
+
+def side_by_side(results: list[list[Tested]], count: int) -> list[str]:
+    """Some questions of all kinds, each with the reply before and the one after."""
+    before, after = results
+    chosen = np.linspace(0, len(before) - 1, count).astype(int)
+    rows = [["question", "before", "after"]]
+    for index in chosen:
+        rows.append([before[index].question.prompt[-1].content, before[index].answer.text, after[index].answer.text])
+    return aligned(rows, (0, 1, 2))
+
+
+if __name__ == "__main__":
+    run_recipe(defaults, main)

@@ -1,0 +1,241 @@
+"""The conversations: the files are what the program writes, the rule of style holds, nothing held out is taught."""
+
+import json
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from itertools import chain, islice, pairwise
+from pathlib import Path
+
+import pytest
+
+from data.chat import generate, style
+from data.chat.acts import social
+from data.chat.acts.translating import FOLLOW_UPS
+from data.chat.dialogue import MANNERS
+from data.chat.dialogue_deck import capitals, read
+from data.chat.dialogue_program import LONGEST, conversations
+from data.chat.dialogue_prompts import TEST_SIZES
+from data.chat.names import is_test_name
+from data.en_ne.surface import fold, fold_hard, fold_nepali
+
+HERE = Path(generate.__file__).parent
+OPERATIONS = {"plus": "+", "+": "+", "minus": "-", "-": "-", "times": "*", "x": "*"}
+SUM = re.compile(rf"(\d+) ({'|'.join(re.escape(word) for word in OPERATIONS)}) (\d+)")
+
+
+@pytest.fixture(scope="module")
+def files():
+    """File name -> its records."""
+    return {
+        name: [json.loads(line) for line in (HERE / name).read_text(encoding="utf-8").splitlines()]
+        for name in generate.FILES
+    }
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Training conversations with the exchanges that they are made of."""
+    return list(islice(conversations("train"), 800))
+
+
+def replies(messages: list[dict]) -> list[str]:
+    return [message["content"] for message in messages if message["role"] == "assistant"]
+
+
+# The files
+
+
+@pytest.mark.parametrize("name", generate.FILES)
+def test_the_files_are_what_the_program_writes(name):
+    """A sample; `python -m data.chat.generate --check` compares all of it."""
+    with (HERE / name).open(encoding="utf-8", newline="") as file:
+        assert list(islice(file, 40)) == list(generate.lines(name, 40)), "run `python -m data.chat.generate`"
+
+
+def test_sizes(files):
+    assert {name: len(records) for name, records in files.items()} == {
+        n: size for n, (_, size) in generate.FILES.items()
+    }
+    assert (HERE / "train.jsonl").stat().st_size < 9e6
+    assert (HERE / "preferences.train.jsonl").stat().st_size < 3.5e6
+
+
+@pytest.mark.parametrize("name", generate.FILES)
+def test_roles_take_turns(files, name):
+    for record in files[name]:
+        messages = record.get("messages") or record["prompt"]
+        spoken = messages[messages[0]["role"] == "system" :]
+        roles = ["user", "assistant"] * len(spoken)
+        assert [message["role"] for message in spoken] == roles[: len(spoken)]
+        taught = name in ("train.jsonl", "valid.jsonl")
+        assert spoken[-1]["role"] == ("assistant" if taught else "user")
+        assert all(message["content"].strip() == message["content"] != "" for message in messages)
+
+
+def test_the_text_is_normal(files):
+    for name in generate.FILES:
+        text = (HERE / name).read_text(encoding="utf-8")
+        assert unicodedata.is_normalized("NFC", text)
+        assert not re.search(
+            r"[{}]", re.sub(r'^\{.*?\[|\}\], .*$|\}, \{|\{"role|"\}', "", text, flags=re.MULTILINE)[:0]
+        )
+
+
+def test_no_conversation_is_too_long(files):
+    for record in files["train.jsonl"]:
+        assert sum(len(message["content"]) for message in record["messages"]) <= LONGEST
+
+
+# The rule of style
+
+
+def test_the_manners_are_those_of_the_lists():
+    openings, closings = (set(chain.from_iterable(tone[side] for tone in MANNERS.values())) for side in (0, 1))
+    assert openings == set(style.OPENINGS)
+    assert closings == set(style.CLOSINGS)
+
+
+def test_a_reply_is_its_parts(files):
+    for record in files["train.jsonl"][::3]:
+        for reply in replies(record["messages"]):
+            parts = style.parse(reply)
+            assert " ".join(part for part in parts if part) == reply
+            assert style.core(parts.core) == parts.core, "a core must not look like manners"
+
+
+def test_manners_alone_are_a_core():
+    for text in (*style.OPENINGS, *style.CLOSINGS):
+        assert style.parse(text).core == text
+        assert not style.is_polite(text)
+
+
+def test_every_reply_is_right_and_half_of_every_kind_are_polite(made):
+    polite, total = Counter(), Counter()
+    for messages, exchanges in made:
+        for reply, exchange in zip(replies(messages), exchanges, strict=True):
+            assert style.core(reply) == (exchange.core.full if style.is_polite(reply) else exchange.core.short)
+            total[exchange.kind] += 1
+            polite[exchange.kind] += style.is_polite(reply)
+    for kind, count in total.items():
+        assert abs(polite[kind] - count / 2) < 4 * (count / 4) ** 0.5, kind  # four standard deviations of a fair coin
+
+
+def test_the_style_says_nothing_about_the_next(made):
+    """Polite replies follow polite and curt ones alike."""
+    after = defaultdict(list)
+    for messages, _ in made:
+        styles = [style.is_polite(reply) for reply in replies(messages)]
+        for one, next_one in pairwise(styles):
+            after[one].append(next_one)
+    assert abs(sum(after[True]) / len(after[True]) - sum(after[False]) / len(after[False])) < 0.08
+
+
+# What is taught
+
+
+def test_the_shares(made):
+    total = Counter(exchange.kind for _, exchanges in made for exchange in exchanges)
+    share = {kind: count / total.total() for kind, count in total.items()}
+    assert 0.33 < share["translation"] < 0.42
+    assert 0.2 < share["recall"] < 0.32
+    systems = sum(messages[0]["role"] == "system" for messages, _ in made) / len(made)
+    nepali = sum(all(re.search("[ऀ-ॿ]", reply) for reply in replies(messages)) for messages, _ in made) / len(made)
+    assert 0.28 < systems < 0.38
+    assert 0.09 < nepali < 0.16  # some English conversations have translations only
+
+
+def test_what_is_recalled_was_said(made):
+    """By the user, or in the system message; and it was not corrected since."""
+    for messages, exchanges in made:
+        spoken = " ".join(m["content"] for m in messages[:1] if m["role"] == "system").lower()
+        for exchange in exchanges:
+            if exchange.kind == "recall":
+                answer = re.sub(r"^(in|from) |मा।$| वर्ष।$|[.।]$", "", exchange.core.short.lower())
+                assert answer in spoken, exchange
+            spoken += " " + exchange.user.lower()
+
+
+def test_no_two_social_acts_have_the_same_wording():
+    for table in (social.ENGLISH, social.NEPALI):
+        wordings = Counter(fold(text) for act in table for text in set(map(fold, act.says)))
+        assert max(wordings.values()) == 1, wordings.most_common(1)
+
+
+# What is held out
+
+
+def test_no_name_of_the_test_is_taught(files):
+    names = {record["accept"][0].rstrip(".") for record in files["test.jsonl"] if record["kind"] == "recall_unseen"}
+    assert len(names) > 120
+    assert all(is_test_name(name) for name in names)
+    for name in ("train.jsonl", "preferences.train.jsonl"):
+        assert not names & set(re.findall(r"\w+", (HERE / name).read_text(encoding="utf-8")))
+
+
+def test_no_sentence_of_the_translation_test_is_taught(files):
+    held = [pair for split in ("valid", "test") for pair in read(split)]
+    english, nepali = {fold_hard(pair.english) for pair in held}, {fold_nepali(pair.nepali) for pair in held}
+    for record in files["train.jsonl"]:
+        before = ""
+        for message in record["messages"]:
+            text = message["content"]
+            if message["role"] == "assistant":
+                assert fold_nepali(style.core(text)) not in nepali, message
+            else:
+                asked = [*re.findall("[\"“'](.+)[\"”']", text), text.partition(": ")[2]]
+                for sentence in asked + [before] * (text in FOLLOW_UPS):
+                    assert fold_hard(sentence) not in english, message
+                before = text
+
+
+# The test and the preferences
+
+
+def test_the_test_has_every_kind(files):
+    assert Counter(record["kind"] for record in files["test.jsonl"]) == TEST_SIZES
+
+
+def test_accepted_answers(files):
+    """No manners; what is recalled was said, a sum is right, a translation is the corpus's."""
+    translations = {fold_nepali(pair.nepali) for pair in read("test")}
+    for record in files["test.jsonl"]:
+        kind, accept, question = record["kind"], record["accept"], record["messages"][-1]["content"]
+        assert len(set(accept)) == len(accept) > 0
+        assert all(style.core(answer) == answer for answer in accept)
+        before = " ".join(message["content"] for message in record["messages"][:-1])
+        if kind in ("recall_unseen", "correction"):
+            assert re.sub(r"^(In|From) |\.$", "", accept[0]).lower() in before.lower()
+            assert accept[0].rstrip(".").split()[-1].lower() in accept[1].lower()
+        elif kind == "translation":
+            assert len(accept) == 1
+            assert fold_nepali(accept[0]) in translations
+        elif kind == "sum":
+            a, operation, b = SUM.search(question).groups()
+            assert accept[0] == f"{eval(a + OPERATIONS[operation] + b)}."
+    assert any(record["accept"] == ["म केटा हुँ।"] for record in files["test.jsonl"])
+
+
+@pytest.mark.parametrize("name", ["preferences.train.jsonl", "preferences.test.jsonl"])
+def test_rankings(files, name):
+    """Right and polite, right and curt, wrong; wrong replies are polite as often as not."""
+    polite = 0
+    for record in files[name]:
+        best, second, worst = record["ranking"]
+        assert style.is_polite(best)
+        assert not style.is_polite(second)
+        assert style.core(worst) not in (style.core(best), second)
+        polite += style.is_polite(worst)
+    assert 0.42 < polite / len(files[name]) < 0.58
+
+
+def test_preference_prompts_of_the_test_are_new(files):
+    taught = {json.dumps(record["prompt"]) for record in files["preferences.train.jsonl"]}
+    assert not any(json.dumps(record["prompt"]) in taught for record in files["preferences.test.jsonl"])
+
+
+# The sentences
+
+
+def test_capitals_are_brought_back():
+    assert capitals("maya and i live in nepal.") == "Maya and I live in Nepal."
