@@ -4,6 +4,7 @@ import os
 
 from toolkit.errors import ModelError
 from toolkit.language_model import LanguageModel
+from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import load_model
@@ -14,10 +15,14 @@ from toolkit.translator import Translator
 def load(path_or_name: str | os.PathLike[str]) -> Translator | LanguageModel:
     """Read a model from a directory, from a run (its best checkpoint), or by the name of a shipped one ("en-ne").
 
-    Raises ModelError where there is none of that name, or where it is damaged or foreign.
+    Raises ModelError where there is none of that name, where it is damaged or foreign, and for a reward model.
     """
     directory = find_model(path_or_name)
     model, tokenizer = load_model(directory), load_tokenizer(directory)
+    if isinstance(model, RewardModel):
+        raise ModelError(f"{path_or_name} is a reward model, which writes nothing: give recipes/preference.py it")
+    if isinstance(model, ActorCritic):
+        model = model.language_model()
     return (Translator if isinstance(model, Seq2Seq) else LanguageModel)(model, tokenizer, str(directory))
 
 

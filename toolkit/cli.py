@@ -12,6 +12,7 @@ from toolkit.errors import ConfigError, ToolkitError
 VERBS = {
     "translate": ("translate.Translate", "Translate text, a file, or what you type at a prompt."),
     "generate": ("generate.Generate", "Continue a text: a prompt, a file of prompts, or what you type."),
+    "chat": ("chat.Chat", "Converse with a model: at a prompt, through a pipe, or in JSON lines."),
     "score": ("score.Score", "Score given translations: the log-probability that a model gives them."),
     "evaluate": ("evaluate.Evaluate", "Score translations against references: BLEU, chrF, exact match, significance."),
     "perplexity": (

@@ -1,6 +1,6 @@
 """What a continuation is made of: its text, its tokens, how probable they are, and why it ends."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,3 +68,15 @@ class StoppedText:
         rest, at_end = self._stops.flush()
         self.stopped |= stopped or at_end
         return text + rest
+
+
+def text_of(ids: Iterator[int], text: StoppedText) -> Iterator[str]:
+    """What is certain of the text, whenever there is more of it."""
+    while not text.stopped:
+        token = next(ids, None)
+        if token is None:
+            break
+        if part := text.push(token):
+            yield part
+    if rest := text.flush():
+        yield rest

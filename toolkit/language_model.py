@@ -2,14 +2,14 @@
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from toolkit.continuations import Continuation, StoppedText, continuation
-from toolkit.decoding import ContinuationConfig, continue_prompts, stream_prompt
+from toolkit.continuations import Continuation, StoppedText, continuation, text_of
+from toolkit.decoding import ContinuationConfig, Hypothesis, KeptPrompt, continue_prompts, stream_prompt
 from toolkit.decoding.continuation import BATCH_SIZE
 from toolkit.decoding.search import check_watch
 from toolkit.decoding.writer import Watcher
@@ -19,9 +19,10 @@ from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.text_model import TextModel, Where
 from toolkit.tokenization import StopStrings
-from toolkit.tokenization.special import BOS
+from toolkit.tokenization.special import BOS, EOS
 
 if TYPE_CHECKING:
+    from toolkit.chat import ChatSession
     from toolkit.evaluation.perplexity import Perplexity
 
 # No tokenizer makes so few tokens of so many characters: such a prompt is refused before it is tokenized.
@@ -153,11 +154,59 @@ class LanguageModel(TextModel):
     ) -> Iterator[str]:
         """As `stream`.  first: how many prompts came before, as for `continuations`."""
         [ids] = self.encode([prompt], config, lambda _: "the prompt")
-        self._check_finite([self._largest_logit])
         check_watch(config, self._watch(stop_strings))
+        written = self.stream_ids(ids, config, bad_words, first)
+        return text_of(written, StoppedText(self.tokenizer, stop_strings))
+
+    def stream_ids(
+        self,
+        ids: Sequence[int],
+        config: ContinuationConfig,
+        bad_words: Sequence[str] = (),
+        first: int = 0,
+        end: int = EOS,
+        kept: KeptPrompt | None = None,
+    ) -> Generator[int, None, Hypothesis]:
+        """As `stream_prompt`: what the model writes after ids, which stand after its begin mark."""
+        self._check_finite([self._largest_logit])
         with self._arithmetic():
-            written = stream_prompt(self.model, ids, config, self._bans(bad_words), first)
-        return self._text_of(written, StoppedText(self.tokenizer, stop_strings))
+            written = stream_prompt(self.model, ids, config, self._bans(bad_words), first, end, kept)
+        return self._step_by_step(written)
+
+    def _step_by_step(self, written: Generator[int, None, Hypothesis]) -> Generator[int, None, Hypothesis]:
+        while True:
+            with self._arithmetic():  # for a step alone: between them the threads are the caller's
+                try:
+                    token = next(written)
+                except StopIteration as last:
+                    return last.value
+            yield token
+
+    def chat(
+        self,
+        system: str = "",
+        template: str | None = None,
+        *,
+        stop_strings: Sequence[str] = (),
+        bad_words: Sequence[str] = (),
+        **settings: Any,
+    ) -> "ChatSession":
+        """A conversation with the model, which remembers it by being sent all of it again.
+
+        system: says how the assistant is to answer. template: how messages are written, "control" or "plain"; None is
+        what the model was taught. The other settings are those of `ContinuationConfig`, but that nothing is sampled
+        unless do_sample says so.
+
+        Raises ModelError for a model that was taught no template where none is given, ConfigError for a setting that
+        does not fit, and DataError for a system message that the model cannot read.
+        """
+        from toolkit.chat import ChatSession
+
+        config = ContinuationConfig(**{"do_sample": False, **settings})
+        self._bans(bad_words)  # told now, not with the first reply
+        return ChatSession(
+            self, system=system, template=template, config=config, stop_strings=stop_strings, bad_words=bad_words
+        )
 
     def perplexity(self, text: str | Sequence[str], *, overlap: int = 0) -> "Perplexity":
         """What the model thinks of a text, or of several together, each read by itself.
@@ -201,18 +250,6 @@ class LanguageModel(TextModel):
             raise DataError("there is nothing to predict: the text has less than two tokens")
         self._check_finite([loss])
         return perplexity(loss, tokens, texts.bytes)
-
-    def _text_of(self, ids: Iterator[int], text: StoppedText) -> Iterator[str]:
-        """What is certain of the text, whenever there is more of it."""
-        while not text.stopped:
-            with self._arithmetic():  # for a step alone: between them the threads are the caller's
-                token = next(ids, None)
-            if token is None:
-                break
-            if part := text.push(token):
-                yield part
-        if rest := text.flush():
-            yield rest
 
     @cached_property
     def _largest_logit(self) -> float:

@@ -96,7 +96,7 @@ def test_beams_share_what_they_descend_from(first):
 def test_any_order_of_reading_and_selecting(data):
     told = Told(data.draw(st.integers(1, 3)), capacity=data.draw(st.integers(1, 5)))
     for _ in range(data.draw(st.integers(1, 7))):
-        action = data.draw(st.sampled_from(["step", "read", "select", "forget"]))
+        action = data.draw(st.sampled_from(["step", "read", "select", "forget", "keep"]))
         count, texts = len(told.texts), told.cache.texts
         if action == "step":
             told.step()
@@ -106,6 +106,10 @@ def test_any_order_of_reading_and_selecting(data):
             gone = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
             told.cache.forget(gone)
             told.texts = [[] if forgotten else text for text, forgotten in zip(told.texts, gone, strict=True)]
+        elif action == "keep":
+            most = data.draw(st.lists(st.integers(0, 6), min_size=count, max_size=count))
+            told.cache.keep(np.array(most))
+            told.texts = [text[:length] for text, length in zip(told.texts, most, strict=True)]
         else:
             stay = data.draw(st.lists(st.integers(0, texts - 1), min_size=1, max_size=texts, unique=True))
             width = data.draw(st.integers(1, 3))

@@ -23,12 +23,13 @@ def test_log_sum_exp(scale, shift):
     np.testing.assert_allclose(log_sum_exp(logits.astype(np.float32)), expected, rtol=1e-5)
 
 
-def test_only_ordinary_tokens_and_the_end_mark_are_permitted():
+@pytest.mark.parametrize(("end", "given"), [(3, ()), (7, (7,)), (0, (0,)), (15, (15,))])
+def test_only_ordinary_tokens_and_the_end_mark_are_permitted(end, given):
     logits = np.zeros((2, 20))
-    forbid_control_tokens(logits)
-    assert np.flatnonzero(logits[1] == 0).tolist() == [3, 16, 17, 18, 19]
-    force_end(logits, logits, np.array([True, False]))
-    assert np.flatnonzero(logits[0] == 0).tolist() == [3]
+    forbid_control_tokens(logits, *given)
+    assert np.flatnonzero(logits[1] == 0).tolist() == [end, 16, 17, 18, 19]
+    force_end(logits, logits, np.array([True, False]), *given)
+    assert np.flatnonzero(logits[0] == 0).tolist() == [end]
     assert np.isfinite(logits[1]).sum() == 5
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.system.damage import (
+    chat,
+    chat_recipes,
     disks,
     exchange,
     exchange_ctranslate2,
@@ -28,7 +30,7 @@ from tests.system.damage import (
 from tests.system.damage.room import RECIPES, TRAIN, TRAIN_LM, Kind, contents, furnish, obey
 
 GROUPS = (
-    *(texts, tables, models, language, symbols, language_recipe, language_runs, flags, runs, disks),
+    *(texts, tables, models, language, chat, chat_recipes, symbols, language_recipe, language_runs, flags, runs, disks),
     *(exchange, exchange_ctranslate2, exchange_words),
 )
 KINDS = [kind for group in GROUPS for kind in group.kinds()]
@@ -50,6 +52,7 @@ def good_room(
         furnish(room, make_model, make_gpt)
         exchange.furnish(room, make_gpt)
         exchange_ctranslate2.furnish(room)
+        chat_recipes.furnish(room, make_gpt)
     finally:
         os.chdir(before)
     return room

@@ -51,6 +51,11 @@ def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[
 
 def typed_line() -> str:
     """The next line of the terminal; empty at its end.  Raises DataError for what is not UTF-8."""
+    return line_or_end() or ""
+
+
+def line_or_end() -> str | None:
+    """As `typed_line`, and None at the end."""
     if sys.stdout.isatty():
         with suppress(ImportError):  # not on every system
             import readline  # noqa: F401  (importing it gives input() its line editing and history)
@@ -62,7 +67,7 @@ def typed_line() -> str:
         return input(prompt)
     except EOFError:
         print(file=sys.stderr)
-        return ""
+        return None
     except UnicodeDecodeError as error:
         raise DataError("the terminal sends text that is not UTF-8: set its encoding to UTF-8") from error
 

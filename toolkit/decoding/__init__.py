@@ -5,12 +5,14 @@ from toolkit.decoding.config import ContinuationConfig, GenerationConfig
 from toolkit.decoding.continuation import continue_prompts, stream_prompt
 from toolkit.decoding.generate import generate
 from toolkit.decoding.hypothesis import Hypothesis
+from toolkit.decoding.kept import KeptPrompt
 from toolkit.decoding.scoring import score
 
 __all__ = [
     "ContinuationConfig",
     "GenerationConfig",
     "Hypothesis",
+    "KeptPrompt",
     "continue_prompts",
     "cross_attention",
     "generate",

@@ -16,7 +16,6 @@ from toolkit.decoding.distribution import best_continuations, log_sum_exp
 from toolkit.decoding.hypothesis import Hypothesis, length_penalty
 from toolkit.decoding.session import Session, fill_holes
 from toolkit.functional.arrays import Array
-from toolkit.tokenization.special import EOS
 
 
 @dataclass
@@ -49,9 +48,9 @@ class _Continuations:
     tokens: Array
     log_probs: Array  # the model's own, of the whole output
 
-    def unfinished(self, count: int) -> "_Continuations":
+    def unfinished(self, count: int, end: int) -> "_Continuations":
         """The first `count` that are not ended."""
-        order = np.argsort(self.tokens == EOS, axis=1, kind="stable")[:, :count]
+        order = np.argsort(self.tokens == end, axis=1, kind="stable")[:, :count]
         rows = np.arange(len(order))[:, None]
         return _Continuations(*(x[rows, order] for x in vars(self).values()))
 
@@ -71,7 +70,7 @@ def beam_search(session: Session, constraints: Constraints, config: GenerationCo
     while len(beams.sentences):
         continuations, at_limit = _continue(session.logits(beams.last), beams, constraints, 2 * config.num_beams)
         ended = _collect(continuations, beams, constraints, at_limit, config, finished)
-        live = continuations.unfinished(config.num_beams)
+        live = continuations.unfinished(config.num_beams, constraints.end)
         thresholds = finished.thresholds[beams.sentences]
         done = search_is_over(config, live.scores.max(axis=1), thresholds, beams.step + 1, limits[beams.sentences])
         # A single beam that has ended is greedy search, and its second thoughts are not followed.
@@ -116,13 +115,13 @@ def _collect(
     """
     width, length = config.num_beams, beams.step + 1
     ranked = continuations.scores[:, :width]
-    ended = ((continuations.tokens[:, :width] == EOS) | at_limit[:, None]) & (ranked > -np.inf)
+    ended = ((continuations.tokens[:, :width] == constraints.end) | at_limit[:, None]) & (ranked > -np.inf)
     scores = ranked / length_penalty(length, config.length_penalty)
     better = ended & (scores > finished.thresholds[beams.sentences][:, None])
     for row, rank in zip(*np.nonzero(better), strict=True):
         sentence, beam, last = beams.sentences[row], continuations.beams[row, rank], continuations.tokens[row, rank]
         ids = beams.written[row, beam].tolist()
-        ids += [] if last == EOS else [int(last)]
+        ids += [] if last == constraints.end else [int(last)]
         score, log_prob = float(scores[row, rank]), float(continuations.log_probs[row, rank])
         sums = [0.0, *beams.sums[row, beam].tolist(), log_prob]
         by_itself = bool(constraints.ended_by_itself(sentence, length, last))

@@ -77,8 +77,12 @@ class Cache:
 
     def forget(self, sequences: Array) -> None:
         """Let some sequences, (N,) of bool, be as if they had read nothing."""
+        self.keep(np.where(sequences, 0, self.lengths))
+
+    def keep(self, lengths: Array) -> None:
+        """Let every sequence be as if it had read no more than its first tokens, so many of them.  Shapes: (N,)."""
         self._separate()
-        self.lengths[sequences] = 0
+        np.minimum(self.lengths, lengths, out=self.lengths)
         self._entries = int(self.lengths.max(initial=0))
 
     def begin_step(self, dtype: type) -> tuple[slice, Array | None]:

@@ -16,6 +16,7 @@ class Constraints:
     limits: (B,) tokens that each output may have, prefix and end mark included. prefixes: ids that each begins with,
     at least one token shorter than its limit. min_new_tokens: after the prefix, so many tokens come before the end
     mark. forced_end: what happens at the limit (see `GenerationConfig`). processors: what avoids repetition and bans.
+    end: the end mark, one of the special ids.
     """
 
     def __init__(
@@ -25,8 +26,9 @@ class Constraints:
         min_new_tokens: int = 0,
         forced_end: str = "scored",
         processors: Processors | None = None,
+        end: int = EOS,
     ):
-        self.limits, self.forced_end = limits, forced_end
+        self.limits, self.forced_end, self.end = limits, forced_end, end
         self._lengths = np.array([len(prefix) for prefix in prefixes or [()] * len(limits)], np.int64)
         self._prefixes = np.zeros((len(limits), self._lengths.max(initial=0)), np.int64)
         for row, prefix in zip(self._prefixes, prefixes or (), strict=False):
@@ -64,15 +66,15 @@ class Constraints:
         if step < self._last_earliest:
             self._impose_beginning(logits, own, np.repeat(sentences, width), step)
         else:
-            forbid_control_tokens(logits)
+            forbid_control_tokens(logits, self.end)
         if own is not logits:
             stuck = logits.max(axis=1) == -np.inf
-            logits[stuck, EOS] = own[stuck, EOS]
+            logits[stuck, self.end] = own[stuck, self.end]
         if self.forced_end != "none" and at_limit.any():
             rows = np.repeat(at_limit, width)
-            force_end(logits, own, rows)
+            force_end(logits, own, rows, self.end)
             if self.forced_end == "free":
-                logits[rows, EOS] = own[rows, EOS] = normalizers[rows] = 0
+                logits[rows, self.end] = own[rows, self.end] = normalizers[rows] = 0
         return own, at_limit
 
     def _impose_beginning(self, logits: Array, own: Array, sentences: Array, step: int) -> None:
@@ -82,13 +84,13 @@ class Constraints:
             rows = np.flatnonzero(step < self._lengths[sentences])
             tokens = self._prefixes[sentences[rows], step]
             kept = own[rows, tokens]
-        forbid_control_tokens(logits)
-        logits[step < self._earliest[sentences], EOS] = -np.inf
+        forbid_control_tokens(logits, self.end)
+        logits[step < self._earliest[sentences], self.end] = -np.inf
         if rows is not None:
             logits[rows] = -np.inf
             logits[rows, tokens] = kept
 
     def ended_by_itself(self, sentences: Array | int, lengths: Array | int, last: Array | int) -> Array:
         """Whether the model, not the limit, ended outputs of these lengths, their `last` tokens included."""
-        ends = last == EOS
+        ends = last == self.end
         return ends if self.forced_end == "none" else ends & (lengths < self.limits[sentences])

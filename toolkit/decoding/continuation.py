@@ -1,13 +1,14 @@
 """Prompts in, continuations out: the front door of decoder-only models."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import numpy as np
 
 from toolkit.decoding.config import ContinuationConfig
 from toolkit.decoding.constraints import Constraints
 from toolkit.decoding.hypothesis import Hypothesis
+from toolkit.decoding.kept import KeptPrompt
 from toolkit.decoding.processors import Bans, Processors
 from toolkit.decoding.prompts import PromptSession
 from toolkit.decoding.search import check_watch, decode, make_writer, sequences_each
@@ -17,7 +18,7 @@ from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
 from toolkit.nn.memory import Pool
-from toolkit.tokenization.special import BOS, EOS
+from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
 
 Prompts = Sequence[Sequence[int]]
 
@@ -36,6 +37,7 @@ def continue_prompts(
     bans: Prompts = (),
     first: int = 0,
     watch: Callable[[], Watcher] | None = None,
+    end: int = EOS,
 ) -> list[list[Hypothesis]]:
     """Continue every prompt; returns `num_return_sequences` hypotheses for each, best first, in input order.
 
@@ -48,15 +50,16 @@ def continue_prompts(
     parts of a long input give the samples of the whole.
     watch: makes a watcher for each sequence, which is told every id that the sequence writes, and ends it by saying
     True; what has ended so is finished.
+    end: the special id that ends an output; no other is written.
 
     Raises DataError for prompts that the model cannot read or that leave no room, ConfigError for bans that are none,
-    and for a watched beam search.
+    for an end that is no special id, and for a watched beam search.
     """
     config = config or ContinuationConfig()
     if batch_size < 1:
         raise ConfigError(f"batch_size is {batch_size}: it must be at least 1")
     check_watch(config, watch)
-    task = _Task(model, config, bans)
+    task = _Task(model, config, bans, end)
     texts = task.texts(prompts)
     results: list[list[Hypothesis]] = [[] for _ in texts]
     order = sorted(range(len(texts)), key=lambda index: -len(texts[index]))
@@ -71,46 +74,64 @@ def continue_prompts(
 
 
 def stream_prompt(
-    model: GPT, prompt: Sequence[int], config: ContinuationConfig | None = None, bans: Prompts = (), number: int = 0
-) -> Iterator[int]:
+    model: GPT,
+    prompt: Sequence[int],
+    config: ContinuationConfig | None = None,
+    bans: Prompts = (),
+    number: int = 0,
+    end: int = EOS,
+    kept: KeptPrompt | None = None,
+) -> Generator[int, None, Hypothesis]:
     """The ids that `continue_prompts` gives the prompt with this number, one by one as they are written.
+
+    The generator's value is the whole hypothesis. kept: what was read of earlier prompts of this model, so that only
+    the rest of this one is read; it is told what is read and written now.
 
     What is wrong is told at once, not with the first id; only numbers that turn out not to be finite are told at the
     end, by ModelError. Whoever stops asking stops the writing. Where outputs are known at the end only, which is so for
     beams, and for the best of several, all ids come then.
     """
     config = config or ContinuationConfig()
-    task = _Task(model, config, bans)
+    if kept is not None and (config.num_beams > 1 or sequences_each(config) > 1 or config.past_context == "slide"):
+        raise ConfigError("what was read is kept for one sequence that does not slide: leave out kept")
+    task = _Task(model, config, bans, end, kept)
     (text,) = task.texts([prompt])
     return _written(task, text, number)
 
 
-def _written(task: "_Task", text: list[int], number: int) -> Iterator[int]:
+def _written(task: "_Task", text: list[int], number: int) -> Generator[int, None, Hypothesis]:
     session, constraints = task.begin([text])
     if task.config.num_beams > 1 or task.config.num_return_sequences > 1:
         ((best, *_),) = decode(session, constraints, task.config, [number])
         yield from best.ids
-        return
+        return best
     writer = make_writer(session, constraints, task.config, [number])
     while not writer.done:
         _, (token,) = writer.step()
-        if token != EOS:
+        if token != constraints.end:
             yield int(token)
-    if not math.isfinite(writer.hypotheses()[0].log_prob):
+    (hypothesis,) = writer.hypotheses()
+    if not math.isfinite(hypothesis.log_prob):
         raise ModelError("the model computes numbers that are not finite: it is damaged, or its training diverged")
+    return hypothesis
 
 
 class _Task:
     """A model and how it shall write, checked; every batch begins here.
 
-    Raises ConfigError for bans that are none.
+    Raises ConfigError for bans that are none and an end mark that is no special id.
     """
 
-    def __init__(self, model: GPT, config: ContinuationConfig, bans: Prompts):
+    def __init__(
+        self, model: GPT, config: ContinuationConfig, bans: Prompts, end: int = EOS, kept: KeptPrompt | None = None
+    ):
+        if not 0 <= end < len(SPECIAL_TOKENS):
+            raise ConfigError(f"end is {end}: it must be a special id, below {len(SPECIAL_TOKENS)}")
         self.config = config
-        self._model, self._pool, self._weights = model, Pool(), StepWeights()
+        self._model, self._end, self._kept = model, end, kept
+        self._pool, self._weights = (kept.pool, kept.weights) if kept else (Pool(), StepWeights())
         self._context, self._slide = model.config.max_length, config.past_context == "slide"
-        self._bans = Bans(bans, model.config.vocab_size)
+        self._bans = Bans(bans, model.config.vocab_size, end)
 
     def texts(self, prompts: Prompts) -> list[list[int]]:
         """What the model reads: the prompts, after its begin mark where it knows one.  Raises DataError."""
@@ -137,9 +158,9 @@ class _Task:
         repeated = [text for text in texts for _ in range(copies)]
         processors = Processors(config, self._bans, repeated)
         earliest_end = min(config.min_new_tokens, _ENDLESS)
-        constraints = Constraints(limits, None, earliest_end, config.forced_end, processors)
+        constraints = Constraints(limits, None, earliest_end, config.forced_end, processors, self._end)
         longest, weights = constraints.longest, self._weights
-        session = PromptSession(self._model, texts, self._pool, copies, self._slide, longest, weights)
+        session = PromptSession(self._model, texts, self._pool, copies, self._slide, longest, weights, self._kept)
         return session, constraints
 
     def _limits(self, texts: list[list[int]]) -> Array:

@@ -43,24 +43,24 @@ def _sums_of_exponentials(logits: Array, shift: Array | None) -> Array:
     return totals
 
 
-def forbid_control_tokens(logits: Array) -> None:
+def forbid_control_tokens(logits: Array, end: int = EOS) -> None:
     """Leave ordinary tokens and the end mark: no padding, begin mark, <unk>, chat marker or spare symbol is written.
 
     Shapes: (N, V), changed in place. What was taken away is not given to other tokens: log-probabilities stay the
-    model's own, computed before.
+    model's own, computed before.  end: the special id that is the end mark.
     """
-    logits[:, :EOS] = -np.inf
-    logits[:, EOS + 1 : len(SPECIAL_TOKENS)] = -np.inf
+    logits[:, :end] = -np.inf
+    logits[:, end + 1 : len(SPECIAL_TOKENS)] = -np.inf
 
 
-def force_end(logits: Array, own: Array, rows: Array) -> None:
+def force_end(logits: Array, own: Array, rows: Array, end: int = EOS) -> None:
     """Leave nothing but the end mark, with the model's own logit, in some rows.
 
     Shapes: logits (N, V), changed in place; own (N, V), which may be the same array; rows (N,) of bool.
     """
-    end = own[rows, EOS]
+    kept = own[rows, end]
     logits[rows] = -np.inf
-    logits[rows, EOS] = end
+    logits[rows, end] = kept
 
 
 def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array, Array, Array]:

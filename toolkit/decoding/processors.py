@@ -50,13 +50,13 @@ class Bans:
     Raises ConfigError for a sequence without ids, with an end mark, or with ids outside a vocabulary of `size`.
     """
 
-    def __init__(self, sequences: Sequence[Sequence[int]], size: int):
+    def __init__(self, sequences: Sequence[Sequence[int]], size: int, end: int = EOS):
         by_length: dict[int, list[list[int]]] = {}
         for sequence in sequences:
             ids = [int(token) for token in sequence]
             if not ids or not all(0 <= token < size for token in ids):
                 raise ConfigError(f"the ban {ids} is no sequence of the model's {size} ids: wrong tokenizer?")
-            if EOS in ids:
+            if end in ids:
                 raise ConfigError(f"the ban {ids} has an end mark in it, and outputs must end: leave it out")
             by_length.setdefault(len(ids), []).append(ids)
         self._tables = [np.unique(np.array(same), axis=0) for same in by_length.values()]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolkit.decoding.cache import Cache
+from toolkit.decoding.kept import KeptPrompt
 from toolkit.decoding.session import Session
 from toolkit.decoding.step import Step
 from toolkit.decoding.step_weights import StepWeights
@@ -36,6 +37,8 @@ class PromptSession(Session):
     a sequence whose context is full forgets what it has read but for the last half, which it reads again: positions
     begin at 0 then, for every kind of position. Without, nobody may read more than the context. new_tokens: how many
     each will write at most, as far as is known. weights: copies of this model's weights that there are already.
+    kept: what was read of an earlier prompt, for one that is continued once and without sliding; it is told what is
+    read now.
     """
 
     def __init__(
@@ -47,15 +50,18 @@ class PromptSession(Session):
         slide: bool = False,
         new_tokens: int = 0,
         weights: StepWeights | None = None,
+        kept: KeptPrompt | None = None,
     ):
-        self._model, self._tape = model, Tape(memory=pool)
+        self._model, self._tape, self._kept = model, Tape(memory=pool), kept
         self._context = model.config.max_length
         windows = [np.asarray(each, np.int64)[-window_length(len(each), self._context) :] for each in prompts]
         longest = max(map(len, windows), default=0) + new_tokens
-        self._cache = Cache(len(windows), capacity=min(longest, self._context), empty=self._tape.empty)
+        own = Cache(len(windows), capacity=min(longest, self._context), empty=self._tape.empty)
+        self._cache = own if kept is None else kept.cache
         self._step = Step(model, self._cache, weights or StepWeights(), self._tape)
         self._seen = np.zeros((len(windows), self._context), np.int64) if slide else None
-        self._read([window[:-1] for window in windows])
+        texts = [window[:-1] for window in windows]
+        self._read(texts if kept is None else [kept.begin(texts[0])])
         self.begin = np.array([window[-1] for window in windows], np.int64).repeat(copies)
         if copies > 1:
             every = np.arange(len(windows)).repeat(copies)
@@ -65,7 +71,10 @@ class PromptSession(Session):
         if self._seen is not None:
             self._slide()
             self._seen[np.arange(len(ids)), self._cache.lengths] = ids
-        return self._step.logits(ids)
+        logits = self._step.logits(ids)
+        if self._kept is not None:
+            self._kept.add(ids)
+        return logits
 
     def select(self, texts: Array, sequences: Array) -> None:
         self._cache.select(texts, sequences)
@@ -96,4 +105,7 @@ class PromptSession(Session):
             if self._seen is not None:
                 for row, length, piece in zip(self._seen, self._cache.lengths, pieces, strict=True):
                     row[length : length + len(piece)] = piece
-            self._forward(np.concatenate(pieces), np.array([len(piece) for piece in pieces], np.int64))
+            ids = np.concatenate(pieces)
+            self._forward(ids, np.array([len(piece) for piece in pieces], np.int64))
+            if self._kept is not None:
+                self._kept.add(ids)

@@ -24,14 +24,17 @@ class StepWeights:
         self._sample: Array | None = None
         self._bytes = 0
 
-    def renew(self, vector: Array) -> None:
+    def renew(self, vector: Array) -> bool:
         """Forget all copies if the model, whose parameters are `vector`, is another one than the last time.
 
-        Every so many parameters are compared, which training, averaging and loading all change.
+        Every so many parameters are compared, which training, averaging and loading all change. Says whether it is
+        another one.
         """
         sample = vector[:: max(1, len(vector) // _SAMPLE)]
-        if self._sample is None or not np.array_equal(sample, self._sample):
+        is_another = self._sample is None or not np.array_equal(sample, self._sample)
+        if is_another:
             self._packed, self._bytes, self._sample = {}, 0, sample.copy()
+        return is_another
 
     def for_rows(self, weight: Array, rows: int) -> Array | Packed:
         """A weight (D, F), a parameter or the transpose of one, as it is best multiplied by so many rows."""

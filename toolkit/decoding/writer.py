@@ -9,7 +9,6 @@ from toolkit.decoding.distribution import log_sum_exp
 from toolkit.decoding.hypothesis import Hypothesis, hypothesis_of
 from toolkit.decoding.session import Session, fill_holes
 from toolkit.functional.arrays import Array
-from toolkit.tokenization.special import EOS
 
 # Tokens that there is room for at first; where that is not enough, it doubles.
 _FIRST_ROOM = 64
@@ -37,7 +36,7 @@ class Writer:
     ):
         count = len(constraints.limits)
         self._session, self._constraints, self._choose = session, constraints, choose
-        self._length_penalty = length_penalty
+        self._length_penalty, self.end_mark = length_penalty, constraints.end
         self._sequences, self._last = np.arange(count), session.begin
         self._goes_on = np.ones(count, bool)  # of each of `_sequences`: False until it has left the session
         self._written = np.empty((count, _FIRST_ROOM), np.int64)
@@ -67,7 +66,7 @@ class Writer:
         self._log_probs[sequences, step] = own[np.arange(len(last)), last] - normalizers
         self._written[sequences, step] = last
         self._lengths[sequences] += 1
-        self._goes_on = (last != EOS) & ~at_limit
+        self._goes_on = (last != self.end_mark) & ~at_limit
         return sequences, last
 
     def end(self, sequences: Sequence[int]) -> None:
@@ -97,7 +96,7 @@ class Writer:
         ]
 
     def _hypothesis(self, tokens: list[int], log_probs: list[float], finished: bool) -> Hypothesis:
-        ids = tokens[:-1] if tokens and tokens[-1] == EOS else tokens
+        ids = tokens[:-1] if tokens and tokens[-1] == self.end_mark else tokens
         return hypothesis_of(ids, log_probs, self._length_penalty, finished)
 
 
@@ -106,6 +105,6 @@ def follow(writer: Writer, watchers: Sequence[Watcher] | None = None) -> list[Hy
     while not writer.done:
         sequences, tokens = writer.step()
         if watchers is not None:
-            written = zip(sequences.tolist(), tokens.tolist(), strict=True)
-            writer.end([sequence for sequence, token in written if token != EOS and watchers[sequence](token)])
+            pairs = zip(sequences.tolist(), tokens.tolist(), strict=True)
+            writer.end([each for each, token in pairs if token != writer.end_mark and watchers[each](token)])
     return writer.hypotheses()

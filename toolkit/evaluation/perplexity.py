@@ -134,7 +134,7 @@ class WindowLosses:
     def __call__(self, batch: list[Window]) -> tuple[float, int]:
         """Sums over the windows' new predictions: nats, and how many they are."""
         batch = sorted(batch, key=lambda window: len(window.ids))  # equal lengths together: see Rows.spans
-        inputs, labels, rows = text_batch([window.ids for window in batch])
+        inputs, labels, rows, _ = text_batch([window.ids for window in batch])
         x = self._model.read(inputs, rows, self._tape)
         new = rows.positions >= np.repeat([window.known for window in batch], rows.lengths)
         if not new.all():

@@ -29,7 +29,12 @@ from toolkit.tokenization import ByteTokenizer, CharacterTokenizer
 # The scripts by the words that stand for them in a command.
 RECIPES = {
     word: Path(__file__).resolve().parents[3] / "recipes" / f"{name}.py"
-    for word, name in (("recipe", "translation"), ("recipe-lm", "language_model"))
+    for word, name in (
+        ("recipe", "translation"),
+        ("recipe-lm", "language_model"),
+        ("recipe-chat", "chat"),
+        ("recipe-pref", "preference"),
+    )
 }
 
 CARD = "---\nconfigs:\n- config_name: small\n  data_files: data/*.parquet\n---\n"
@@ -41,7 +46,7 @@ Harm = Callable[[Path], Any]
 class Kind:
     """One kind of damage or folly, and the command that meets it.
 
-    command: words that succeed in a good room; `recipe` and `recipe-lm` stand for the recipes, and `< FILE` for
+    command: words that succeed in a good room; `recipe`, `recipe-lm` and so on stand for the recipes, and `< FILE` for
     standard input. harm: what is done to the room first. flags: more words, which are the folly where nothing is
     harmed. says: words of the one sentence that is told. leaves: a directory that may be there afterwards, because it
     can be continued. needs: what the harm needs of the good room beside what the command names.
@@ -164,7 +169,8 @@ def obey(command: str, *flags: str) -> int:
         if verb not in RECIPES:
             return main([verb, *words])
         with patch("toolkit.commands.recipe.parse_flags", _parsed_once):
-            run_recipe(recipe(verb).defaults, recipe(verb).main, words)
+            script = recipe(verb)
+            run_recipe(getattr(script, "defaults", script.Recipe), script.main, words)
     except SystemExit as leaving:
         return leaving.code
     finally:
@@ -228,10 +234,10 @@ def furnish(room: Path, make_model: Callable[..., Path], make_gpt: Callable[...,
     make_gpt(room / "bytes", ByteTokenizer())
     for word, run in (TRAIN, "run"), (TRAIN_LM, "lm"):
         assert obey(word.replace("--run new", f"--run {run}")) == 0
-        _stop_halfway(room / run)
+        stop_halfway(room / run)
 
 
-def _stop_halfway(run: Path) -> None:
+def stop_halfway(run: Path) -> None:
     """Make a run of two updates one that was stopped after the first: there is something left to train."""
     shutil.rmtree(run / "step-000002")
     for name in "last", "best":

@@ -1,0 +1,192 @@
+"""A chat at a terminal: what is typed is said, and what begins with a slash is a command."""
+
+import difflib
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from toolkit.chat import ChatSession, Prompt
+from toolkit.commands.chat_notes import Notes, counted
+from toolkit.commands.console import aligned, emit, emit_text, line_or_end
+from toolkit.errors import ConfigError, DataError, ToolkitError
+
+# Every command, with the words after it (in brackets where they may be left out), and what it shows or does.
+_COMMANDS = {
+    "/history": ("", "what was said; what is no longer sent to the model is marked"),
+    "/prompt": ("[tokens]", "exactly what was sent to the model for the last reply, as text or token by token"),
+    "/system": ("[TEXT]", "the system message, or another one from now on"),
+    "/undo": ("", "take back what you said last, and the reply"),
+    "/reset": ("", "begin anew, with the same system message"),
+    "/save": ("FILE", "write the conversation to a file"),
+    "/load": ("FILE", "go on with the conversation of a file"),
+    "/help": ("", "these commands"),
+    "/quit": ("", "leave, as Ctrl-D does, and Ctrl-C where nothing is typed"),
+}
+
+
+class TerminalChat:
+    """Says what is typed, streams replies, and obeys commands, until the end of input.
+
+    Replies and what a command shows go to standard output, notes and errors to standard error.
+
+    save: the file that has the conversation after everything that changes it. quiet: show no notes.
+    """
+
+    def __init__(self, session: ChatSession, save: Path | None = None, quiet: bool = False):
+        self._session, self._save_to, self._notes = session, save, Notes(quiet)
+
+    def run(self) -> None:
+        """Converse until Ctrl-D; a Ctrl-C that finds nothing to end is raised as KeyboardInterrupt."""
+        if not self._notes.quiet:
+            print("Type a message, or /help for the commands; Ctrl-D ends.", file=sys.stderr)
+        try:
+            while (line := self._typed()) is not None:
+                self._answer(line.strip())
+        except EOFError:
+            pass
+
+    def _typed(self) -> str | None:
+        """The next line, None at the end of input."""
+        while True:
+            try:
+                return line_or_end()
+            except KeyboardInterrupt:
+                if not _half_typed():
+                    raise
+                print(file=sys.stderr)  # what was typed is given up, and a new line begins
+            except DataError as error:
+                _complain(error)
+
+    def _answer(self, line: str) -> None:
+        try:
+            if line.startswith("/") and not line.startswith("//"):
+                self._obey(line)
+            elif line:
+                self._say(line.removeprefix("/"))
+        except KeyboardInterrupt:  # ends what is being done and nothing else
+            self._session.stop()
+            print(file=sys.stderr)
+        except ToolkitError as error:
+            _complain(error)
+
+    def _say(self, text: str) -> None:
+        parts = self._session.stream(text)  # what is wrong with it is told before anything is printed
+        try:
+            for part in parts:
+                emit_text(part)
+            emit_text("\n")
+        finally:
+            self._session.stop()
+            self._keep()
+        self._notes.about_end(self._session.last)
+        self._notes.about_left_out(self._session.last)
+
+    def _keep(self) -> None:
+        if self._save_to and self._session.messages:
+            self._session.save(self._save_to)
+
+    # Commands
+
+    def _obey(self, line: str) -> None:
+        name, *rest = line.split(maxsplit=1)
+        if name not in _COMMANDS:
+            near = difflib.get_close_matches(name, _COMMANDS, n=1)
+            meant = f"did you mean {near[0]}?" if near else "see /help, or begin what you say with //"
+            raise ConfigError(f"there is no command {name:.60}: {meant}")
+        words, _ = _COMMANDS[name]
+        if rest and not words:
+            raise ConfigError(f"{name} has no words after it: begin what you say with // where it is a message")
+        if words and not rest and not words.startswith("["):
+            raise ConfigError(f"{name} needs a word after it: {name} {words}")
+        getattr(self, f"_{name[1:]}")(*rest)
+
+    def _help(self) -> None:
+        rows = [(f"{name} {words}", purpose) for name, (words, purpose) in _COMMANDS.items()]
+        emit(aligned([*rows, ("//…", "say something that begins with a slash")], left=(0, 1)))
+
+    def _quit(self) -> None:
+        raise EOFError
+
+    def _history(self) -> None:
+        messages, unsent = self._session.messages, 0
+        with suppress(DataError):  # a conversation from elsewhere may have a last message that does not fit at all
+            unsent = 2 * self._session.prompt().dropped
+        if not messages:
+            self._notes.tell("Nothing was said yet.")
+        labels = [message.role for message in messages]
+        first = "system" in labels[:1]  # which is always sent
+        labels[first : first + unsent] = [f"{role}, no longer sent" for role in labels[first : first + unsent]]
+        width = max(map(len, labels), default=0) + 2
+        for label, message in zip(labels, messages, strict=True):
+            emit([label.ljust(width) + message.content.replace("\n", "\n" + " " * width)])
+
+    def _prompt(self, words: str = "") -> None:
+        if words not in ("", "tokens"):
+            raise ConfigError(f"/prompt {words:.60} means nothing: it is /prompt, or /prompt tokens")
+        prompt = self._session.prompt()
+        emit(_token_table(prompt) if words else [prompt.text])
+        if not any(role == "user" for role in prompt.roles):
+            self._notes.tell("Nothing was said yet: this is what every prompt begins with.")
+            return
+        left_out = f"; {counted(prompt.dropped, 'exchange')} left out" if prompt.dropped else ""
+        new = len(prompt.ids) - prompt.cached
+        context = self._session.model.model.config.max_length
+        self._notes.tell(
+            f"{counted(len(prompt.ids), 'token')} of the {context} that the model reads: {prompt.cached} cached from "
+            f"before, {new} new{left_out}."
+        )
+
+    def _system(self, text: str = "") -> None:
+        if text:
+            self._session.system = text
+            self._keep()
+            self._notes.tell("The next reply is told this.")
+        elif self._session.system:
+            emit([self._session.system])
+        else:
+            self._notes.tell("There is no system message.")
+
+    def _undo(self) -> None:
+        text = self._session.undo()
+        self._notes.tell("Nothing was said yet." if text is None else f"Taken back: {text}")
+        self._keep()
+
+    def _reset(self) -> None:
+        self._session.reset()
+        self._notes.left_out = 0
+        self._notes.tell("All is forgotten.")
+
+    def _save(self, name: str) -> None:
+        self._session.save(os.path.expanduser(name))  # noqa: PTH111  (Path.expanduser fails where there is no home)
+        self._notes.tell(f"Saved: {counted(len(self._session.messages), 'message')}.")
+
+    def _load(self, name: str) -> None:
+        self._session.load(os.path.expanduser(name))  # noqa: PTH111
+        self._notes.left_out = 0
+        self._keep()
+        self._notes.tell(f"Loaded: {counted(len(self._session.messages), 'message')}.")
+
+
+def _token_table(prompt: Prompt) -> list[str]:
+    """A line for every token; the pieces are last, because Devanagari would not stand in columns."""
+    rows = [
+        (str(place), str(token), "cached" if place < prompt.cached else "new", role or "", _visible(piece))
+        for place, (token, role, piece) in enumerate(zip(prompt.ids, prompt.roles, prompt.pieces, strict=True))
+    ]
+    return aligned([("place", "id", "", "role", "piece"), *rows], left=(2, 3, 4))
+
+
+def _visible(piece: str) -> str:
+    """A piece as it is, or in quotes where it would not be seen: a space, a line feed."""
+    return piece if piece.strip() and piece.isprintable() else repr(piece)
+
+
+def _half_typed() -> bool:
+    """Whether a line was begun, where there is line editing."""
+    readline = sys.modules.get("readline")
+    return bool(readline and readline.get_line_buffer())
+
+
+def _complain(error: ToolkitError) -> None:
+    print(f"toolkit: {error}", file=sys.stderr)
