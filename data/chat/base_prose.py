@@ -19,8 +19,8 @@ STORIES = blocks("""
     soon. Your {N}." [Two|Three|Five] days later {F} got the letter from {N}. {F} read that {N} lives in {place},
     and [was glad|smiled]. "I will visit {N} in {place}," said {F}.
 
-    A new [boy|child] came to our school. "What is your name?" asked the teacher. "My name is {F}," said the new
-    child. "Where do you come from, {F}?" "I come from {place}." "Welcome, {F} from {place}," said the teacher.
+    A new [child|pupil] came to our school. "What is your name?" asked the teacher. "My name is {F}," said the
+    newcomer. "Where do you come from, {F}?" "I come from {place}." "Welcome, {F} from {place}," said the teacher.
     "Please sit down next to {N}." So {F} sat next to {N}, and soon {N} and {F} were friends.
 
     {N} went to the market to buy {food}. On the way, {he} met {F}. "Where are you going, {N}?" asked {F}. "I am
@@ -75,7 +75,7 @@ STORIES = blocks("""
 """)
 
 EVERYDAY = blocks("""
-    [Good morning|Good evening|Hello]! How are you [today|this morning]? I am [fine|well|very well], thank you. It
+    [Good morning|Good evening|Hello]! How are you today? I am [fine|well|very well], thank you. It
     is good to see you [again|here]. [Please come in and sit down|Have a nice day|See you soon].
 
     Today is {day}. I got up [early|late] and washed my [face|hands]. Then I [ate|had] {food} and drank {drink}.
@@ -129,6 +129,8 @@ def everyday(rng: Random) -> str:
     values = cast(rng)
     food, food2 = rng.sample(world.FOODS, 2)
     drink = rng.choice(world.DRINKS)
+    like, other = rng.sample((*world.GAMES, *world.ACTIVITIES), 2)
+    values |= {"like": like, "other": other}
     values |= {"food": food, "food2": food2, "drink": drink, "Drink": drink.capitalize()}
     return write(rng.choice(EVERYDAY), values, rng)
 

@@ -227,11 +227,11 @@ def test_the_prompt_is_shown_id_by_id(talker):
     shown = session.prompt("a")
     assert shown.text == "<s><|system|> be<|end|><|user|> a<|end|><|assistant|>"
     assert "".join(shown.pieces) == shown.text
-    assert shown.roles == [None, *["system"] * 4, *["user"] * 3, "assistant"]
-    assert len(shown.ids) == len(shown.pieces) == 9
+    assert shown.roles == [None, *["system"] * 5, *["user"] * 4, "assistant"]
+    assert len(shown.ids) == len(shown.pieces) == 11
     assert shown.cached == 0
     plain = talker("plain").chat()
-    assert plain.prompt("का").text == "<s>User: का\nAssistant: "
+    assert plain.prompt("का").text == "<s>User: का\nAssistant:"
     assert plain.messages == []
 
 
@@ -334,7 +334,7 @@ def test_what_cannot_be_said_is_told_at_once(talker):
         with pytest.raises(DataError, match=rf"^the message .*{error}"):
             session.stream(text)
     assert said(session) == [("system", "be")]
-    assert session.send("ab").prompt_tokens == 10
+    assert session.send("ab").prompt_tokens == 12
 
 
 def test_room_is_kept_for_a_reply(talker):

@@ -7,7 +7,9 @@ import pytest
 
 import toolkit
 from tests.conftest import ENGLISH, NEPALI
+from toolkit.models.storage import load_model, save_model
 from toolkit.tokenization import CharacterTokenizer
+from toolkit.tokenization.special import ASSISTANT
 
 MESSAGES = ["She eats", "म केटा", "Where do you go?"]
 SHORT = ("--max-new-tokens", 6)
@@ -17,8 +19,13 @@ LETTERS = CharacterTokenizer("".join([*ENGLISH, *NEPALI, string.ascii_letters, s
 
 @pytest.fixture(scope="session")
 def chatty(make_gpt, tmp_path_factory):
-    """A model that answers nonsense, as if it had been taught to converse."""
-    return make_gpt(tmp_path_factory.mktemp("models") / "chatty", LETTERS, template="control", max_length=64)
+    """A model that answers nonsense, as if it had been taught to converse: every reply begins with a space."""
+    directory = make_gpt(tmp_path_factory.mktemp("models") / "chatty", LETTERS, template="control", max_length=64)
+    model = load_model(directory)
+    table = model.trunk.input.embedding.table.data
+    table[ASSISTANT] = 100 * table[LETTERS.encode(" ")[0]]
+    save_model(model, directory)
+    return directory
 
 
 @pytest.fixture

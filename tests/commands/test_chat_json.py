@@ -36,10 +36,10 @@ def test_every_request_has_its_answer(chat, session):
     said = [{"role": "user", "content": "She"}, {"role": "assistant", "content": reply.text}]
     assert code == 0
     assert answers[1] == {"messages": said, "dropped": 0}
-    assert answers[2]["prompt"] == prompt.text == "<s><|user|>She<|end|><|assistant|>"
+    assert answers[2]["prompt"] == prompt.text == "<s><|user|> She<|end|><|assistant|>"
     assert (answers[2]["ids"], answers[2]["roles"], answers[2]["cached"]) == (prompt.ids, prompt.roles, 0)
     assert answers[3:6] == [{"undo": "She"}, {"undo": None}, {"system": "He"}]
-    assert answers[6]["prompt"] == "<s><|system|>He<|end|><|user|>She<|end|><|assistant|>"
+    assert answers[6]["prompt"] == "<s><|system|> He<|end|><|user|> She<|end|><|assistant|>"
     assert answers[7:] == [{"reset": True}, {"messages": [{"role": "system", "content": "He"}], "dropped": 0}]
 
 
@@ -59,7 +59,7 @@ WRONG = {
     b'{"message": " "}': "blank",
     b'{"message": "a\\u0000"}': "NUL",
     b'{"message": "\\ud800"}': "surrogate",
-    b'{"message": "' + b"xq" * 99 + b'"}': "the message has 200 tokens",
+    b'{"message": "' + b"xq" * 99 + b'"}': "the message has 201 tokens",
     b'{"message": "caf\xe9"}': "it is not UTF-8 (byte 0xE9)",
     b'{"undo": 1}': "undo is a number: it must be true",
     b'{"reset": false}': "reset is false",

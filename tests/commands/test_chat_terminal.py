@@ -81,7 +81,7 @@ def test_prompt_shows_exactly_what_was_sent(converse, session):
     session.send("He")
     prompt, last = session.prompt(), session.last
     shown = converse("/prompt", "She", "He", "/prompt", "/prompt tokens", flags=["--system", "म केटा"])
-    assert shown.out.startswith("<s><|system|>म केटा<|end|>\n")
+    assert shown.out.startswith("<s><|system|> म केटा<|end|>\n")
     assert f"\n{prompt.text}\n" in shown.out
     note = f"({last.prompt_tokens} tokens of the 64 that the model reads: {last.cached_tokens} cached from before"
     assert note in shown.err

@@ -1,10 +1,11 @@
 """Every pair of `toolkit.functional`, with arguments that leave no branch of it out."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.functional.cases import Case, Check, arrays, present
+from tests.functional.preference_pairs import preference_cases
 from toolkit.functional.activation import ACTIVATIONS, activated_linear, activated_linear_backward
 from toolkit.functional.arrays import Array
 from toolkit.functional.attention import attention, attention_backward
@@ -22,42 +23,12 @@ from toolkit.functional.rotary import rotary, rotary_backward, rotary_table
 SCALE = 256 / 230  # of dropout
 
 
-class Check(NamedTuple):
-    """What `check_pair` takes, and the other arrays that the pair reads."""
-
-    forward: Callable[..., tuple[Any, Any]]
-    backward: Callable[[Any, Any], tuple[Array, ...]]
-    arguments: list[Array]
-    constants: list[Array]
-
-
-class Case(NamedTuple):
-    """A pair, named by its backward, and how to make a check of it; another backward may be put in its place."""
-
-    name: str
-    backward: Callable
-    make: Callable[[np.random.Generator, type, Callable], Check]
-
-    def check(self, rng: np.random.Generator, dtype: type = np.float64, backward: Callable | None = None) -> Check:
-        return self.make(rng, dtype, backward or self.backward)
-
-
-def _present(gradients: tuple[Array | None, ...], with_bias: bool) -> tuple[Array, ...]:
-    """The gradients of a pair whose last one is None exactly where there is no bias."""
-    assert (gradients[-1] is not None) == with_bias
-    return gradients if with_bias else gradients[:-1]
-
-
-def _arrays(rng: np.random.Generator, dtype: type, *shapes: tuple[int, ...]) -> list[Array]:
-    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
-
-
 def _linear(with_bias: bool) -> Callable:
     def make(rng, dtype, backward):
-        arguments = _arrays(rng, dtype, (5, 3), (3, 4), (4,))[: 2 + with_bias]
+        arguments = arrays(rng, dtype, (5, 3), (3, 4), (4,))[: 2 + with_bias]
         return Check(
             lambda x, weight, bias=None: linear(x, weight, bias),
-            lambda dy, saved: _present(backward(dy, saved), with_bias),
+            lambda dy, saved: present(backward(dy, saved), with_bias),
             arguments,
             [],
         )
@@ -67,12 +38,12 @@ def _linear(with_bias: bool) -> Callable:
 
 def _activated_linear(activation: str, with_bias: bool, with_mask: bool) -> Callable:
     def make(rng, dtype, backward):
-        arguments = _arrays(rng, dtype, (6, 3), (3, 5), (5,))[: 2 + with_bias]
+        arguments = arrays(rng, dtype, (6, 3), (3, 5), (5,))[: 2 + with_bias]
         mask = rng.random((6, 5)) < 0.7 if with_mask else None
         scale = SCALE if with_mask else 1.0
         return Check(
             lambda x, weight, bias=None: activated_linear(x, weight, bias, activation, mask, scale),
-            lambda dy, saved: _present(backward(dy, saved), with_bias),
+            lambda dy, saved: present(backward(dy, saved), with_bias),
             arguments,
             [mask] if with_mask else [],
         )
@@ -82,12 +53,12 @@ def _activated_linear(activation: str, with_bias: bool, with_mask: bool) -> Call
 
 def _gated_linear(with_bias: bool, with_mask: bool) -> Callable:
     def make(rng, dtype, backward):
-        arguments = _arrays(rng, dtype, (6, 3), (3, 8), (8,))[: 2 + with_bias]
+        arguments = arrays(rng, dtype, (6, 3), (3, 8), (8,))[: 2 + with_bias]
         mask = rng.random((6, 4)) < 0.7 if with_mask else None
         scale = SCALE if with_mask else 1.0
         return Check(
             lambda x, weight, bias=None: gated_linear(x, weight, bias, mask, scale),
-            lambda dy, saved: _present(backward(dy, saved), with_bias),
+            lambda dy, saved: present(backward(dy, saved), with_bias),
             arguments,
             [mask] if with_mask else [],
         )
@@ -97,7 +68,7 @@ def _gated_linear(with_bias: bool, with_mask: bool) -> Callable:
 
 def _embedding(ids: list[int], scale: float) -> Callable:
     def make(rng, dtype, backward):
-        ids_array, before = np.array(ids, dtype=np.int64), _arrays(rng, dtype, (6, 3))[0]
+        ids_array, before = np.array(ids, dtype=np.int64), arrays(rng, dtype, (6, 3))[0]
 
         def into_table(dy, saved):
             gradient = before.copy()  # what other contributions have left there stays
@@ -105,7 +76,7 @@ def _embedding(ids: list[int], scale: float) -> Callable:
             return (gradient - before,)
 
         return Check(
-            lambda table: embedding(ids_array, table, scale), into_table, _arrays(rng, dtype, (6, 3)), [ids_array]
+            lambda table: embedding(ids_array, table, scale), into_table, arrays(rng, dtype, (6, 3)), [ids_array]
         )
 
     return make
@@ -113,12 +84,12 @@ def _embedding(ids: list[int], scale: float) -> Callable:
 
 def _layer_norm(width: int, with_bias: bool) -> Callable:
     def make(rng, dtype, backward):
-        x, gain, bias = _arrays(rng, dtype, (9, width), (width,), (width,))
+        x, gain, bias = arrays(rng, dtype, (9, width), (width,), (width,))
         x *= np.array([[0.3], [1], [4]] * 3, dtype)  # rows of different spread
         x += 2
         return Check(
             lambda x, gain, bias=None: layer_norm(x, gain, bias, 1e-3),
-            lambda dy, saved: _present(backward(dy, saved), with_bias),
+            lambda dy, saved: present(backward(dy, saved), with_bias),
             [x, gain, bias][: 2 + with_bias],
             [],
         )
@@ -128,7 +99,7 @@ def _layer_norm(width: int, with_bias: bool) -> Callable:
 
 def _rms_norm(width: int) -> Callable:
     def make(rng, dtype, backward):
-        x, gain = _arrays(rng, dtype, (9, width), (width,))
+        x, gain = arrays(rng, dtype, (9, width), (width,))
         x *= np.array([[0.3], [1], [4]] * 3, dtype)  # rows of different size, and not around 0
         x += 1
         return Check(lambda x, gain: rms_norm(x, gain, 1e-3), backward, [x, gain], [])
@@ -141,7 +112,7 @@ def _rotary(strided: bool) -> Callable:
 
     def make(rng, dtype, backward):
         cosine, sine = (table[[0, 1, 2, 3, 0, 1, 9]] for table in rotary_table(10, 6, 20.0, dtype))
-        x = _arrays(rng, dtype, (1, 7, 2, 6))[0]
+        x = arrays(rng, dtype, (1, 7, 2, 6))[0]
         x = _as_part_of_a_wider_array(x)[0] if strided else x[0]
         return Check(lambda x: rotary(x, cosine, sine), backward, [x], [cosine, sine])
 
@@ -150,7 +121,7 @@ def _rotary(strided: bool) -> Callable:
 
 def _dropout(rng, dtype, backward):
     mask = rng.random((6, 5)) < 0.7
-    return Check(lambda x: dropout(x, mask, SCALE), backward, _arrays(rng, dtype, (6, 5)), [mask])
+    return Check(lambda x: dropout(x, mask, SCALE), backward, arrays(rng, dtype, (6, 5)), [mask])
 
 
 def causal(keys: int, queries: int) -> Array:
@@ -171,7 +142,7 @@ def _attention(
 
     def make(rng, dtype, backward):
         shapes = [(batch, queries, heads, width), *[(batch, keys, groups, width)] * 2]
-        arguments = _arrays(rng, dtype, *shapes)
+        arguments = arrays(rng, dtype, *shapes)
         if large:
             for argument in arguments[:2]:  # scores near 8 · 8 · 4 / √4 = 128, which differ by about 3
                 argument *= 0.2
@@ -206,7 +177,7 @@ def _causal_attention(length: int, with_mask: bool, heads=(2, 2)):
     batch, (heads, groups), width = 2, heads, 2
 
     def make(rng, dtype, backward):
-        arguments = _arrays(rng, dtype, (batch, length, heads, width), *[(batch, length, groups, width)] * 2)
+        arguments = arrays(rng, dtype, (batch, length, heads, width), *[(batch, length, groups, width)] * 2)
         mask = rng.random((batch, heads, length, length)) < 0.7 if with_mask else None
         scale = SCALE if with_mask else 1.0
         constants = [mask] if with_mask else []
@@ -227,7 +198,7 @@ def _as_part_of_a_wider_array(x: Array) -> Array:
 
 def _output_loss(with_bias: bool, smoothing: float) -> Callable:
     def make(rng, dtype, backward):
-        arguments = _arrays(rng, dtype, (7, 3), (6, 3), (6,))[: 2 + with_bias]
+        arguments = arrays(rng, dtype, (7, 3), (6, 3), (6,))[: 2 + with_bias]
         labels = np.array([1, 3, 3, 5, 1, 2, 5])
         prior = np.array([0, 0.3, 0.2, 0.4, 0, 0.1], dtype)
 
@@ -236,14 +207,14 @@ def _output_loss(with_bias: bool, smoothing: float) -> Callable:
             return sums.loss, saved
 
         return Check(
-            forward, lambda dy, saved: _present(backward(float(dy), saved), with_bias), arguments, [labels, prior]
+            forward, lambda dy, saved: present(backward(float(dy), saved), with_bias), arguments, [labels, prior]
         )
 
     return make
 
 
 def _squared_error(rng, dtype, backward):
-    prediction, target = _arrays(rng, dtype, (4, 3), (4, 3))
+    prediction, target = arrays(rng, dtype, (4, 3), (4, 3))
     return Check(
         lambda x: squared_error(x, target), lambda dy, saved: backward(float(dy), saved), [prediction], [target]
     )
@@ -294,7 +265,7 @@ def _cases() -> Iterator[Case]:
             yield Case(f"{name}, strided", attention_backward, strided)
 
 
-CASES = list(_cases())
+CASES = [*_cases(), *preference_cases()]
 
 
 def case(name: str) -> Case:

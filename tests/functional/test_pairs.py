@@ -11,6 +11,7 @@ import toolkit.functional
 from tests.checks import check_pair
 from tests.functional.pairs import CASES, Case, case
 from toolkit.functional import output_loss as output_loss_module
+from toolkit.functional import token_log_probs as token_log_probs_module
 from toolkit.functional.activation import silu
 from toolkit.functional.arrays import row_blocks, sum_rows
 from toolkit.functional.attention import attention_backward
@@ -28,7 +29,8 @@ def _blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Blocks smaller than the arrays of the cases, with a shorter one at the end, as large arrays have them."""
     if request.param == "several blocks":
         monkeypatch.setattr(row_blocks, "__defaults__", (11,))
-        monkeypatch.setattr(output_loss_module, "_CHUNK_ELEMENTS", 20)
+        for module in (output_loss_module, token_log_probs_module):
+            monkeypatch.setattr(module, "_CHUNK_ELEMENTS", 20)
 
 
 @every_case

@@ -1,0 +1,72 @@
+"""A reward model as the judge of PPO, on a scale that does not depend on the model's own."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from toolkit.errors import DataError
+from toolkit.functional.arrays import Array
+from toolkit.models.gpt import GPT
+from toolkit.models.reward import RewardModel, copy_values
+from toolkit.nn.memory import Pool
+from toolkit.nn.tape import Tape
+from toolkit.preference.examples import whole_texts
+from toolkit.preference.frozen import Frozen
+from toolkit.preference.ppo import PPOConfig
+from toolkit.preference.rollout import Reply, together, write_replies
+
+# So many replies give mean and standard deviation to a few percent.
+_MOST = 256
+
+
+class ModelScore:
+    """The reward of a reward model, shifted and scaled: (r - mean) / std.  A `Score`; see `normalized_score`."""
+
+    def __init__(self, model: RewardModel, mean: float = 0.0, std: float = 1.0):
+        self._frozen, self.mean, self.std = Frozen(model), mean, std
+
+    def __call__(self, prompts: Sequence[Array], replies: Sequence[Array], memory: Pool) -> Array:
+        rewards = self._frozen.model.values(*whole_texts(prompts, replies), Tape(memory=memory))
+        return (rewards - self.mean) / self.std
+
+    def critic(self) -> RewardModel:
+        """A reward model whose own rewards are on this scale: what a critic begins from."""
+        model = self._frozen.model
+        scaled = RewardModel(model.config)
+        scaled.allocate(model.vector.dtype.type)
+        copy_values(model, scaled)
+        scaled.head.weight.data[...] /= self.std
+        scaled.head.bias.data[...] = (model.head.bias.data - self.mean) / self.std
+        return scaled
+
+
+def normalized_score(
+    model: RewardModel, reference: GPT, prompts: Sequence[Sequence[int]], end: int, config: PPOConfig, seed: int = 0
+) -> ModelScore:
+    """The reward model on a scale where replies of the reference have mean 0 and standard deviation 1.
+
+    Only differences of rewards are learned from preferences, so a zero point must be chosen (Stiennon et al. 2020 take
+    this one); with the scale chosen too, a penalty or a β means the same whatever the reward model.
+    The reference replies to 256 of the prompts at most; replies that do not end by themselves do not count. The same
+    seed gives the same numbers. Raises DataError where no reply ends.
+    """
+    rng, most = np.random.default_rng(seed), min(len(prompts), _MOST)
+    asked = [np.asarray(prompts[number], np.int64) for number in rng.choice(len(prompts), most, replace=False)]
+    with threadpool_limits(1):  # with more threads the same sums are rounded in another order
+        replies = write_replies(
+            reference, asked, end, temperature=config.temperature, max_new_tokens=config.max_new_tokens, seed=seed
+        )
+        rewards = _rewards_of_ended(ModelScore(model), asked, replies)
+    return ModelScore(model, float(rewards.mean()), float(rewards.std()) or 1.0)
+
+
+def _rewards_of_ended(score: ModelScore, prompts: Sequence[Array], replies: Sequence[Reply]) -> Array:
+    """The rewards of the replies that ended, float64, in some order."""
+    both = [(prompt, reply) for prompt, reply in zip(prompts, replies, strict=True) if reply.ended]
+    if not both:
+        raise DataError("no reply of the model ends by itself: fine-tune it further, or let replies be longer")
+    memory, parts = Pool(), []
+    for chosen in together(*zip(*both, strict=True)):
+        parts.append(score([both[index][0] for index in chosen], [both[index][1].ids for index in chosen], memory))
+    return np.concatenate(parts).astype(np.float64)
