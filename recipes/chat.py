@@ -11,7 +11,7 @@ The loss is on replies and their end markers alone. The result is a run: a direc
 
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,14 +19,14 @@ from typing import Any, Literal
 import numpy as np
 
 from toolkit.api import load_language_model
-from toolkit.chat.answering import Tested, answers, tested
+from toolkit.chat.answering import Tested, answers, tested, with_room
 from toolkit.chat.template import Template, make_template
 from toolkit.commands.console import aligned, emit
-from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell
+from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell, words_after
 from toolkit.data.conversation_corpus import ConversationCorpus
 from toolkit.data.conversations import Question, read_conversations, read_tests
-from toolkit.data.sources import digest_of_files
-from toolkit.errors import ConfigError
+from toolkit.data.sources import digest_of_files, refuse_pipe
+from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.replies import Style, summary, table
 from toolkit.files import replaced_directory
 from toolkit.language_model import LanguageModel
@@ -43,7 +43,7 @@ from toolkit.training.trainer import Evaluation, Trainer
 DATA = Path(__file__).resolve().parent.parent / "data" / "chat"
 
 CHAT_TRAINING = TrainingConfig(
-    updates=5000,
+    updates=5500,
     tokens_per_batch=1024,
     learning_rate=3e-3,
     warmup=100,
@@ -51,7 +51,7 @@ CHAT_TRAINING = TrainingConfig(
     beta2=0.95,
     eps=1e-8,
     label_smoothing=0.0,
-    validate_every=1000,
+    validate_every=1100,
     best_by="loss",
 )
 
@@ -88,6 +88,12 @@ class Recipe:
     training: TrainingConfig = field(default_factory=lambda: CHAT_TRAINING)
 
 
+def defaults(arguments: Sequence[str]) -> Recipe:
+    """The defaults, whatever the words. Raises ConfigError where files are asked for and none is named."""
+    words_after(("--conversations", "--valid-conversations"), arguments)
+    return Recipe()
+
+
 def main(recipe: Recipe) -> None:
     check(recipe)
     for_each_seed(recipe, train)
@@ -110,12 +116,13 @@ def train(recipe: Recipe) -> None:
     """One run, from conversations to a model and what it replies."""
     before = load_language_model(recipe.start) if recipe.start else None
     given, valid, tests = sources_of(recipe)
-    questions, style = list(read_tests(tests)) if tests else [], Style.read(recipe.style)
+    style = Style.read(recipe.style)
     with preparing(recipe.run, settings_of(recipe, before, given, valid, tests), recipe.resume) as (run, saved):
         tokenizer = before.tokenizer if before else learned_tokenizer(recipe, given)
         config = shape(recipe, before, tokenizer)
         template = make_template(recipe.template, tokenizer, config.begin)
         corpus = prepare(recipe, run, template, config, given, valid)
+        questions = askable(recipe, template, config, tests) if tests else []
         evaluate = functools.partial(
             some_replies, template=template, questions=questions[:: len(questions) // 4 or 1][:4]
         )
@@ -130,10 +137,16 @@ def train(recipe: Recipe) -> None:
 
 
 def sources_of(recipe: Recipe) -> tuple[list[Path], list[Path], Path | None]:
-    """Conversations to train and to validate on, and the prompts that are asked at the end, if there are any."""
-    if recipe.conversations:
-        return list(recipe.conversations), list(recipe.valid_conversations), recipe.tests
-    return [DATA / "train.jsonl"], [DATA / "valid.jsonl"], recipe.tests or DATA / "test.jsonl"
+    """Conversations to train and to validate on, and the questions that are asked at the end, if there are any.
+
+    Raises DataError for what can be read only once.
+    """
+    given, valid, tests = list(recipe.conversations), list(recipe.valid_conversations), recipe.tests
+    if not given:
+        given, valid, tests = [DATA / "train.jsonl"], [DATA / "valid.jsonl"], tests or DATA / "test.jsonl"
+    for path in (*given, *valid, *([tests] if tests else []), recipe.style):
+        refuse_pipe(path)
+    return given, valid, tests
 
 
 def settings_of(
@@ -185,6 +198,17 @@ def prepare(
         seed=recipe.training.seed,
         quiet=recipe.quiet,
     )
+
+
+def askable(recipe: Recipe, template: Template, config: GPTConfig, tests: Path) -> list[Question]:
+    """The questions of a file after which the model has room for a reply.  Raises DataError where there are none."""
+    questions = list(read_tests(tests))
+    found = with_room(questions, template, config.max_length)
+    if not found:
+        raise DataError(f"{tests} has no question that leaves room for a reply: give shorter ones")
+    if len(found) < len(questions):
+        tell(recipe.quiet, f"{tests}: left out {len(questions) - len(found)} of {len(questions)} questions, too long")
+    return found
 
 
 def make_trainer(
@@ -253,4 +277,4 @@ def shown_replies(results: list[Tested]) -> list[str]:
 
 
 if __name__ == "__main__":
-    run_recipe(Recipe, main)
+    run_recipe(defaults, main)

@@ -12,14 +12,13 @@ The result is a run: a directory of checkpoints that `toolkit generate --model R
 import functools
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from toolkit.commands.console import emit
-from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell
+from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell, words_after
 from toolkit.data.text_corpus import TextCorpus
 from toolkit.data.texts import TextSource, open_texts
 from toolkit.decoding import ContinuationConfig
@@ -52,7 +51,7 @@ STORY_TRAINING = TrainingConfig(
 )
 
 # What a chat model should know before it learns to converse.
-CHAT_TRAINING = replace(STORY_TRAINING, updates=9000, learning_rate=6e-3, validate_every=3000)
+CHAT_TRAINING = replace(STORY_TRAINING, updates=8000, learning_rate=5e-3, validate_every=2000)
 
 # nanoGPT's recipe for one core or two: four layers on the characters of a text, 12 windows of 64 an update.
 NANOGPT_TRAINING = replace(
@@ -122,11 +121,7 @@ class Recipe:
 def defaults(arguments: Sequence[str]) -> Recipe:
     """The defaults for the words that were given: a preset has a shape, own text is no story."""
     recipe = Recipe()
-    flags = [flag for argument in arguments for flag in argument.split("=", 1)]
-    given = {flag: word for flag, word in pairwise([*flags, ""]) if flag in ("--text", "--data", "--preset")}
-    for flag, word in given.items():
-        if not word or word.startswith("--"):  # the embedded stories are then not meant
-            raise ConfigError(f"{flag} needs a value")
+    given = words_after(("--text", "--data", "--pairs", "--preset"), arguments)
     if "--text" in given or "--data" in given:
         recipe = replace(recipe, documents="none" if "--text" in given else "blank", whole_documents=False)
     if name := given.get("--preset"):

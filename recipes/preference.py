@@ -12,30 +12,31 @@ import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from toolkit.api import load_language_model
-from toolkit.chat.answering import Tested, reply_prompt, sampled_politeness, tested
+from toolkit.chat.answering import Tested, reply_prompt, sampled_politeness, tested, with_room
 from toolkit.chat.template import Template, make_template
 from toolkit.commands.console import aligned, emit
-from toolkit.commands.recipe import check_results, preparing, run_recipe, tell
+from toolkit.commands.recipe import check_results, preparing, run_recipe, tell, words_after
 from toolkit.data.conversations import Question, read_tests
 from toolkit.data.preferences import Preference, read_preferences
-from toolkit.data.sources import digest_of_files
+from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.evaluation.replies import Style, summary, table
 from toolkit.files import replaced_directory
-from toolkit.models.gpt import GPT
+from toolkit.language_model import LanguageModel
+from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.reward import ActorCritic, RewardConfig, RewardModel, settings_like
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
 from toolkit.nn.module import Model
 from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PPOTrainer, RewardTask, normalized_score
 from toolkit.preference.divergence import divergence
+from toolkit.tokenization import load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
@@ -110,8 +111,7 @@ class Prepared(NamedTuple):
 
 def defaults(arguments: Sequence[str]) -> Recipe:
     """The defaults for the method that was asked for."""
-    words = [word for argument in arguments for word in argument.split("=", 1)]
-    method = next((after for flag, after in pairwise([*words, ""]) if flag == "--method"), Recipe.method)
+    method = words_after(("--method",), arguments).get("--method", Recipe.method)
     return Recipe(training=TRAINING.get(method, TRAINING["ppo"]))
 
 
@@ -121,7 +121,7 @@ def main(recipe: Recipe) -> None:
     if chat.model.config.template == "none":
         raise ModelError(f"{recipe.start} was not taught to converse: fine-tune it with recipes/chat.py first")
     template = make_template(chat.model.config.template, chat.tokenizer, chat.model.config.begin)
-    judge = reward_model(recipe, chat.model) if recipe.method == "ppo" else None
+    judge = reward_model(recipe, chat) if recipe.method == "ppo" else None
     settings = settings_of(recipe, chat.model, judge)
     with preparing(recipe.run, settings, recipe.resume) as (run, saved):
         prepared = prepare(recipe, chat.model, template)
@@ -147,16 +147,28 @@ def check(recipe: Recipe) -> None:
         raise ConfigError("PPO needs a reward model: train one with --method reward and name its run with --reward")
     if recipe.method != "ppo" and recipe.reward:
         raise ConfigError(f"--reward is for PPO: leave it out with --method {recipe.method}")
+    if recipe.method == "reward" and recipe.export:
+        raise ConfigError("a reward model is not exported, for PPO reads its run: leave out --export")
+    for name, given, default in ("ppo", recipe.ppo, PPOConfig()), ("dpo", recipe.dpo, DPOConfig()):
+        if recipe.method != name and given != default:
+            raise ConfigError(f"--{name}.* is for {name.upper()}: leave it out with --method {recipe.method}")
     if recipe.samples < 0:
         raise ConfigError(f"samples is {recipe.samples}: it must not be negative")
 
 
-def reward_model(recipe: Recipe, chat: GPT) -> RewardModel:
-    """The judge of PPO.  Raises ModelError where it is another kind of model, or reads other ids."""
-    model = load_model(find_model(recipe.reward))
+def reward_model(recipe: Recipe, chat: LanguageModel) -> RewardModel:
+    """The judge of PPO.  Raises ModelError where it is another kind of model, of another shape, or reads other ids."""
+    directory = find_model(recipe.reward)
+    model = load_model(directory)
     if not isinstance(model, RewardModel):
         raise ModelError(f"{recipe.reward} is no reward model: train one with --method reward")
-    if model.config.vocab_size != chat.config.vocab_size:
+    own, other = (vars(settings_like(GPTConfig, each.config, dropout=False)) for each in (model, chat.model))
+    if differ := [name for name in own if own[name] != other[name]]:
+        what = ", ".join(differ)
+        raise ModelError(f"{recipe.reward} has another {what} than {recipe.start}: train it from the same model")
+    readers = load_tokenizer(directory), chat.tokenizer
+    one, two = ([each.piece(token) for token in range(each.vocab_size)] for each in readers)
+    if one != two:
         raise ModelError(f"{recipe.reward} reads other tokens than {recipe.start}: train it from the same model")
     return model
 
@@ -166,6 +178,8 @@ def settings_of(recipe: Recipe, chat: GPT, judge: RewardModel | None) -> dict[st
     left_out = ("run", "resume", "quiet", "export", *({"ppo", "dpo"} - {recipe.method}))
     own = {key: value for key, value in asdict(recipe).items() if key not in left_out}
     files = {name: own.pop(name) for name in ("preferences", "valid_preferences", "tests", "style")}
+    for path in files.values():
+        refuse_pipe(path)
     models = {"start": chat, **({"reward": judge} if judge else {})}
     digests = {name: hashlib.sha256(model.vector).hexdigest()[:16] for name, model in models.items()}
     return own | {"data": {name: digest_of_files([path])[:16] for name, path in files.items()} | digests}
@@ -183,13 +197,22 @@ def prepare(recipe: Recipe, chat: GPT, template: Template) -> Prepared:
         if not fitting:
             raise DataError(f"{path} has no pair of replies that the model can read: give shorter conversations")
         parts.append(Pairs(fitting, chat.config.max_length))
-    return Prepared(chat, template, *parts, list(read_tests(recipe.tests)), Style.read(recipe.style))
+    questions = with_room(list(read_tests(recipe.tests)), template, chat.config.max_length)
+    if not questions:
+        raise DataError(f"{recipe.tests} has no question that leaves room for a reply: give shorter ones")
+    return Prepared(chat, template, *parts, questions, Style.read(recipe.style))
 
 
 def pair_ids(template: Template, preference: Preference) -> tuple[Ids, Ids, Ids]:
-    """A prompt, up to what opens the reply, and both replies with their end markers."""
-    replies = ([*template.content(text), template.end] for text in (preference.chosen, preference.rejected))
-    return reply_prompt(template, preference.prompt), *replies
+    """A prompt, up to what opens the reply, and both replies with their end markers.
+
+    Raises DataError, naming the place, for what the tokenizer cannot read.
+    """
+    try:
+        replies = [[*template.content(text), template.end] for text in (preference.chosen, preference.rejected)]
+        return reply_prompt(template, preference.prompt), *replies
+    except DataError as error:
+        raise DataError(f"{preference.place}: {error}") from error
 
 
 def make_trainer(recipe: Recipe, run: Run, prepared: Prepared, judge: RewardModel | None) -> Trainer:

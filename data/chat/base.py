@@ -33,9 +33,9 @@ SINGLE: tuple[tuple[Callable[[Random], str], int], ...] = (
 )
 # How often the whole of it is told, each time mixed anew.
 WHOLE: tuple[tuple[Callable[[Random], list[str]], int], ...] = (
-    (base_prose.mixed_facts, 9),
+    (base_prose.mixed_facts, 20),
     (base_prose.facts_by_topic, 4),
-    (base_prose.mixed_sums, 6),
+    (base_prose.mixed_sums, 16),
     (base_prose.sum_rows, 2),
 )
 
