@@ -31,6 +31,15 @@ class Tested(NamedTuple):
     answer: Answer
     judged: Judged
 
+    def shown(self) -> tuple[str, str]:
+        """What the user said last and what was replied, each on one line."""
+        return one_line(self.question.prompt[-1].content), one_line(self.answer.text)
+
+
+def one_line(text: str) -> str:
+    """A text with marks in place of what ends its lines."""
+    return " ⏎ ".join(text.splitlines())
+
 
 def answers(
     model: GPT, template: Template, conversations: Sequence[Sequence[Message]], config: ContinuationConfig = GREEDY
@@ -44,6 +53,22 @@ def answers(
         prompts = [prompt[1:] for prompt in prompts]
     found = continue_prompts(model, prompts, config, BATCH_SIZE, end=template.end)
     return [Answer(_text(template, group[0].ids), group[0].finished) for group in found]
+
+
+def with_room(questions: Sequence[Question], template: Template, max_length: int) -> list[Question]:
+    """Those questions after which a model that reads so many tokens has room for a reply.
+
+    Raises DataError, naming the place, for a question that the tokenizer cannot read.
+    """
+    found = []
+    for question in questions:
+        try:
+            prompt = reply_prompt(template, question.prompt)
+        except DataError as error:
+            raise DataError(f"{question.place}: {error}") from error
+        if len(prompt) < max_length:
+            found.append(question)
+    return found
 
 
 def reply_prompt(template: Template, conversation: Sequence[Message]) -> list[int]:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,6 +35,20 @@ def run_recipe(
         main(parse_flags(start, program, arguments))
 
     sys.exit(reported(action))
+
+
+def words_after(flags: Sequence[str], arguments: Sequence[str]) -> dict[str, str]:
+    """Of these flags, those that are among the arguments, each with the first word after it.
+
+    Raises ConfigError where there is none: an empty list would mean what is embedded, and whoever gives the flag does
+    not mean that.
+    """
+    words = [word for argument in arguments for word in argument.split("=", 1)]
+    found = {flag: word for flag, word in pairwise([*words, ""]) if flag in flags}
+    for flag, word in found.items():
+        if not word or word.startswith("--"):
+            raise ConfigError(f"{flag} needs a value")
+    return found
 
 
 def for_each_seed(recipe: Any, train: Callable[[Any], None]) -> None:
