@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from toolkit.api import load_language_model
-from toolkit.chat.answering import Tested, answers, tested, with_room
+from toolkit.chat.answering import Tested, answers, one_line, tested, with_room
 from toolkit.chat.template import Template, make_template
 from toolkit.commands.console import aligned, emit
 from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell, words_after
@@ -243,7 +243,7 @@ def some_replies(model: GPT, template: Template, questions: list[Question]) -> E
     """What the model replies by now: nothing to score, something to look at."""
     found = answers(model, template, [question.prompt for question in questions])
     pairs = zip(questions, found, strict=True)
-    return Evaluation({}, [f"{question.prompt[-1].content} → {answer.text}" for question, answer in pairs])
+    return Evaluation({}, [one_line(f"{question.prompt[-1].content} → {answer.text}") for question, answer in pairs])
 
 
 def finish(
@@ -273,7 +273,7 @@ def finish(
 def shown_replies(results: list[Tested]) -> list[str]:
     """A prompt of each kind with its reply."""
     first = {each.question.kind: each for each in reversed(results)}
-    return [f"{each.question.prompt[-1].content} → {each.answer.text}" for each in first.values()]
+    return [" → ".join(each.shown()) for each in first.values()]
 
 
 if __name__ == "__main__":

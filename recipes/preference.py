@@ -36,10 +36,11 @@ from toolkit.models.storage import load_model, read_metrics, save_metrics, save_
 from toolkit.nn.module import Model
 from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PPOTrainer, RewardTask, normalized_score
 from toolkit.preference.divergence import divergence
+from toolkit.preference.ppo_trainer import nothing_else
 from toolkit.tokenization import load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
-from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.trainer import Trainer
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "chat"
 Ids = list[int]
@@ -195,7 +196,10 @@ def prepare(recipe: Recipe, chat: GPT, template: Template) -> Prepared:
             told = f"{path}: left out {len(pairs) - len(fitting)} of {len(pairs)} pairs, longer than the model reads"
             tell(recipe.quiet, told)
         if not fitting:
-            raise DataError(f"{path} has no pair of replies that the model can read: give shorter conversations")
+            what = (
+                "that the model can read: give shorter conversations" if pairs else "of which one is better: rank them"
+            )
+            raise DataError(f"{path} has no pair of replies {what}")
         parts.append(Pairs(fitting, chat.config.max_length))
     questions = with_room(list(read_tests(recipe.tests)), template, chat.config.max_length)
     if not questions:
@@ -229,7 +233,7 @@ def make_trainer(recipe: Recipe, run: Run, prepared: Prepared, judge: RewardMode
         build = functools.partial(GPT, settings_like(type(chat.config), chat.config, dropout=False))
         start = functools.partial(begin_as, chat=chat)
         task = DPOTask(*prepared[2:4], chat, recipe.dpo, config.workers)
-    return Trainer(build, task, config, run, tokenizer, no_samples, recipe.quiet, start)
+    return Trainer(build, task, config, run, tokenizer, nothing_else, recipe.quiet, start)
 
 
 def prompts_of(pairs: Pairs) -> list[np.ndarray]:
@@ -239,10 +243,6 @@ def prompts_of(pairs: Pairs) -> list[np.ndarray]:
 
 def begin_as(model: Model, chat: GPT) -> None:
     model.vector[:] = chat.vector
-
-
-def no_samples(_model: Model) -> Evaluation:
-    return Evaluation({}, [])
 
 
 def finish(recipe: Recipe, run: Run, prepared: Prepared) -> None:
@@ -290,7 +290,7 @@ def side_by_side(results: list[list[Tested]], count: int) -> list[str]:
     chosen = np.linspace(0, len(before) - 1, count).astype(int)
     rows = [["question", "before", "after"]]
     for index in chosen:
-        rows.append([before[index].question.prompt[-1].content, before[index].answer.text, after[index].answer.text])
+        rows.append([*before[index].shown(), after[index].shown()[1]])
     return aligned(rows, (0, 1, 2))
 
 

@@ -17,6 +17,8 @@ from toolkit import api
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.models import shelf
+from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardConfig, RewardModel, settings_like
+from toolkit.models.storage import load_model, save_model
 from toolkit.tokenization import SentencePieceTokenizer
 from toolkit.translator import BATCH_SIZE, READING_LIMIT
 
@@ -164,3 +166,47 @@ def test_loading_changes_nothing_of_a_model(tiny_model, translator):
     again = toolkit.load(str(tiny_model))
     for name, value in again.model.arrays().items():
         np.testing.assert_array_equal(value, translator.model.arrays()[name])
+
+
+# Models that are made on the way to others
+
+
+def rewarding(tiny_gpt, directory):
+    """A reward model and an actor-critic of the shape of a language model, each as a directory."""
+    chat = load_model(tiny_gpt)
+    reward = RewardModel(settings_like(RewardConfig, chat.config))
+    reward.allocate()
+    reward.begin_from(chat)
+    both = ActorCritic(settings_like(ActorCriticConfig, chat.config))
+    both.allocate()
+    both.begin_from(chat, reward)
+    for name, model in ("reward", reward), ("both", both):
+        shutil.copytree(tiny_gpt, directory / name)
+        save_model(model, directory / name)
+    return directory / "reward", directory / "both"
+
+
+def test_a_reward_model_writes_nothing(tiny_gpt, tmp_path):
+    reward, _ = rewarding(tiny_gpt, tmp_path)
+    for read in api.load, api.load_language_model, api.load_translator:
+        with pytest.raises(ModelError, match="reward is a reward model, which writes nothing"):
+            read(reward)
+
+
+def test_what_ppo_has_trained_is_loaded_as_its_policy(tiny_gpt, tmp_path):
+    _, both = rewarding(tiny_gpt, tmp_path)
+    found, chat = toolkit.load(both), toolkit.load(tiny_gpt)
+    assert isinstance(found, toolkit.LanguageModel)
+    assert found.model.config == chat.model.config
+    for name, value in chat.model.arrays().items():
+        np.testing.assert_array_equal(found.model.arrays()[name], value)
+    assert found.generate("She", temperature=0.0) == chat.generate("She", temperature=0.0)
+    with pytest.raises(ModelError, match="is a language model, which translates nothing"):
+        api.load_translator(both)
+
+
+def test_a_policy_with_the_tokenizer_of_another_is_refused(tiny_gpt, tmp_path):
+    _, both = rewarding(tiny_gpt, tmp_path)
+    SentencePieceTokenizer.train(["a b c"], vocab_size=300).save(both)
+    with pytest.raises(ModelError, match="copy both"):
+        toolkit.load(both)

@@ -254,6 +254,10 @@ def test_a_full_disk_is_told_in_one_sentence(tiny_model):
             ["generate", "--model", "{gpt}", "a"],
             {"datasets", "sacrebleu", "tqdm", "pandas", "multiprocessing.connection", "toolkit.training"},
         ),
+        (
+            ["chat", "--model", "{gpt}", "--template", "plain", "a"],
+            {"datasets", "sacrebleu", "tqdm", "pandas", "multiprocessing.connection", "toolkit.training"},
+        ),
         (["presets"], {"datasets", "sacrebleu", "tqdm", "pandas", "toolkit.training", "toolkit.decoding"}),
     ],
 )

@@ -20,9 +20,7 @@ def load(path_or_name: str | os.PathLike[str]) -> Translator | LanguageModel:
     directory = find_model(path_or_name)
     model, tokenizer = load_model(directory), load_tokenizer(directory)
     if isinstance(model, RewardModel):
-        raise ModelError(
-            f"{path_or_name} is a reward model, which writes nothing: PPO takes it as --reward"
-        )
+        raise ModelError(f"{path_or_name} is a reward model, which writes nothing: PPO takes it as --reward")
     if isinstance(model, ActorCritic):
         model = model.language_model()
     return (Translator if isinstance(model, Seq2Seq) else LanguageModel)(model, tokenizer, str(directory))

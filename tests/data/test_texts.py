@@ -1,10 +1,13 @@
+import itertools
 import json
 import os
+import unicodedata
 
 import pytest
 
+from toolkit.data.text_corpus import TextCorpus
 from toolkit.data.texts import open_texts
-from toolkit.errors import DataError
+from toolkit.errors import ConfigError, DataError
 
 
 @pytest.fixture
@@ -118,3 +121,71 @@ def test_a_row_that_is_no_single_text_is_refused(tmp_path, read, monkeypatch, na
     (tmp_path / name).write_text(lines[name])
     with pytest.raises(DataError, match="has more than 200,000 characters: is it one text"):
         read("line", data=[name])
+
+
+# Pairs of line-aligned files
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """pairs(source, target) -> the source of documents that two files of these texts are."""
+
+    def read(source, target, name="p"):
+        paths = [tmp_path / f"{name}.en", tmp_path / f"{name}.ne"]
+        for path, text in zip(paths, (source, target), strict=True):
+            path.write_text(text, encoding="utf-8")
+        (found,) = open_texts([], [], "text", "blank", pairs=paths)
+        return found
+
+    return read
+
+
+def test_a_pair_of_lines_is_a_document_of_two_lines(pairs):
+    found = pairs("one\ntwo\n", "एक\nदुई\n")
+    assert [(piece.text, piece.ends) for piece in found] == [("one\nएक", True), ("two\nदुई", True)]
+    assert list(found) == list(found)
+    assert found.bytes == len("one\ntwo\nएक\nदुई\n".encode())
+    assert found.name.endswith("p.en")
+
+
+def test_a_pair_of_which_a_side_is_blank_is_no_document(pairs):
+    found = pairs("one\n\n  \nfour\n", "एक\nदुई\nतीन\n\t\n")
+    assert [piece.text for piece in found] == ["one\nएक"]
+
+
+def test_pairs_are_in_normal_form(pairs):
+    (piece,) = pairs("cafe\u0301\n", "न\u093c\n")
+    assert piece.text == "caf\u00e9\n" + unicodedata.normalize("NFC", "न\u093c")
+
+
+def test_the_fingerprint_of_pairs_knows_both_sides(pairs):
+    first = pairs("one\n", "एक\n", "a").fingerprint()
+    assert pairs("one\n", "एक\n", "b").fingerprint() == first
+    assert len({first, pairs("one\n", "दुई\n").fingerprint(), pairs("एक\n", "one\n").fingerprint()}) == 3
+
+
+def test_pairs_come_last_and_each_needs_its_other(tmp_path, read):
+    names = ["a.en", "a.ne", "b.en", "b.ne", "c.txt"]
+    for name in names:
+        (tmp_path / name).write_text(f"{name}\n")
+    paths = [tmp_path / name for name in names]
+    sources = open_texts(paths[4:], [], "text", "line", pairs=paths[:4])
+    assert [piece.text for source in sources for piece in source if piece.text] == ["c.txt", "a.en\na.ne", "b.en\nb.ne"]
+    for count in 1, 3:
+        with pytest.raises(ConfigError, match=rf"^the files of pairs are odd in number \({count}\)"):
+            open_texts([], [], "text", "line", pairs=paths[:count])
+    (tmp_path / "b.ne").write_text("one\ntwo\n")
+    with pytest.raises(DataError, match=r"line 2 of .*b\.ne has no translation"):
+        open_texts([], [], "text", "line", pairs=paths[:4])
+
+
+def test_a_corpus_of_pairs_never_has_parts_of_two(tmp_path, pairs):
+    numbers = range(40)
+    found = pairs("".join(f"a{n}\n" for n in numbers), "".join(f"b{n}\n" for n in numbers))
+    corpus = TextCorpus.build(tmp_path / "data", [found], [], "character", 0, marks=True, valid_share=0.2)
+    texts = []
+    for split in "train", "valid":
+        store = corpus.documents(split)
+        ends = store.offsets
+        texts += [corpus.tokenizer.decode(store.values[a:b].tolist()) for a, b in itertools.pairwise(ends)]
+    assert sorted(texts) == sorted(f"a{n}\nb{n}" for n in numbers)

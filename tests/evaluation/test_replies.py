@@ -58,7 +58,7 @@ def test_a_summary_has_the_shares_of_every_kind_and_of_all() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"openings": 3, "closings": []}', '{"openings": [1], "closings": []}']
+    "content", ["", "[]", "{}", '{"openings": "ab", "closings": []}', '{"openings": [1], "closings": []}']
 )
 def test_a_file_that_is_no_style_is_refused(tmp_path, content: str) -> None:
     path = tmp_path / "style.json"

@@ -22,6 +22,7 @@ from tests.system.damage import (
     language_recipe,
     language_runs,
     models,
+    preference_recipe,
     runs,
     symbols,
     tables,
@@ -30,7 +31,8 @@ from tests.system.damage import (
 from tests.system.damage.room import RECIPES, TRAIN, TRAIN_LM, Kind, contents, furnish, obey
 
 GROUPS = (
-    *(texts, tables, models, language, chat, chat_recipes, symbols, language_recipe, language_runs, flags, runs, disks),
+    *(texts, tables, models, language, chat, symbols, flags, runs, disks),
+    *(language_recipe, language_runs, chat_recipes, preference_recipe),
     *(exchange, exchange_ctranslate2, exchange_words),
 )
 KINDS = [kind for group in GROUPS for kind in group.kinds()]
@@ -52,7 +54,8 @@ def good_room(
         furnish(room, make_model, make_gpt)
         exchange.furnish(room, make_gpt)
         exchange_ctranslate2.furnish(room)
-        chat_recipes.furnish(room, make_gpt)
+        chat_recipes.furnish(room)
+        preference_recipe.furnish(room, make_gpt)
     finally:
         os.chdir(before)
     return room

@@ -1,5 +1,6 @@
 import math
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from tests.training.small import (
     NotANumber,
     after_update,
     bits,
+    build_small,
     log,
     named,
     press_ctrl_c,
@@ -17,7 +19,8 @@ from tests.training.small import (
 )
 from toolkit.errors import DivergenceError
 from toolkit.models.storage import load_model, model_directory, read_metrics
-from toolkit.training.trainer import Evaluation
+from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.translation import TranslationTask
 
 
 def test_training_lowers_the_loss_and_records_it(tmp_path: Path) -> None:
@@ -204,3 +207,91 @@ def test_accumulated_batches_are_one_update(tmp_path: Path) -> None:
         assert trainer.train().tokens == sum(len(example.target) + 1 for example in trainer.task.examples["train"])
         parameters.append(trainer.model.vector.copy())
     np.testing.assert_allclose(*parameters, atol=1e-6)
+
+
+# What a trainer of another kind gives or overrides
+
+
+def with_start(path: Path, **settings) -> Trainer:
+    """A trainer whose model begins with other values than its seed gives."""
+    trainer = small_trainer(path, **settings)
+    trainer._start = lambda model: model.initialize(np.random.default_rng(99))
+    return trainer
+
+
+def test_a_model_may_begin_with_given_values(tmp_path: Path) -> None:
+    expected = build_small()()
+    expected.allocate()
+    expected.initialize(np.random.default_rng(99))
+    for seed in 1, 2:
+        settings = {"updates": 1, "learning_rate": 1e-12, "weight_decay": 0.0, "ema": 0.5, "seed": seed}
+        trainer = with_start(tmp_path / str(seed), **settings)
+        trainer.train()
+        np.testing.assert_allclose(trainer.model.vector, expected.vector, atol=1e-9)
+        np.testing.assert_allclose(trainer.workers.shared.average, expected.vector, atol=1e-9)
+
+
+def test_given_values_are_not_given_again_to_a_run_that_is_resumed(tmp_path: Path) -> None:
+    whole = with_start(tmp_path / "whole")
+    whole.train()
+    stopped = with_start(tmp_path / "parts")
+    after_update(stopped, 3, press_ctrl_c)
+    stopped.train()
+    resumed = with_start(tmp_path / "parts", create=False)
+    resumed._start = None  # would be an error to ask
+    resumed.train(resumed.run.resume())
+    assert bits(resumed) == bits(whole)
+
+
+def test_a_run_that_diverges_goes_back_to_the_given_values(tmp_path: Path) -> None:
+    trainer = with_start(tmp_path / "run", task=small_task(kind=NotANumber), validate_every=6)
+    begun = []
+    start = trainer._start
+    trainer._start = lambda model: (begun.append(1), start(model))
+    with pytest.raises(DivergenceError):
+        trainer.train()
+    assert len(begun) == 2
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_ctrl_c_waits_until_the_run_may_stop(tmp_path: Path, every: int) -> None:
+    trainer = small_trainer(tmp_path / "run", validate_every=6)
+    trainer.may_stop = lambda: trainer.progress.update % every == 0
+    after_update(trainer, 1, press_ctrl_c)
+    assert trainer.train().update == every
+    assert steps(tmp_path / "run") == [f"step-00000{every}"]
+
+
+def test_batches_of_an_epoch_are_asked_for_once_when_it_begins(tmp_path: Path) -> None:
+    trainer = small_trainer(tmp_path / "run")
+    asked, give = [], trainer.epoch_batches
+
+    def batches(epoch: int) -> list:
+        asked.append((epoch, trainer.progress.update))
+        return give(epoch)[:2]
+
+    trainer.epoch_batches = batches
+    trainer.train()
+    assert asked == [(0, 0), (1, 2), (2, 4)]
+
+
+def test_the_log_has_further_sums_divided_by_the_tokens(tmp_path: Path) -> None:
+    class Sums(NamedTuple):
+        loss: float
+        negative_log_likelihood: float
+        tokens: int
+        threes: float
+
+    class Counting(TranslationTask):
+        def loss(self, model, share, tape) -> Sums:
+            sums = super().loss(model, share, tape)
+            return Sums(*sums, 3.0 * sums.tokens)
+
+        def scores(self, sums: Sums) -> dict[str, float]:
+            return {"loss": sums.loss / sums.tokens, "threes": sums.threes / sums.tokens}
+
+    small_trainer(tmp_path / "run", task=small_task(kind=Counting)).train()
+    (averages,) = log(tmp_path / "run", "gradient_norm")
+    assert averages["threes"] == pytest.approx(3)
+    assert "tokens" not in averages
+    assert all(record["validation"]["threes"] == pytest.approx(3) for record in log(tmp_path / "run", "validation"))

@@ -2,6 +2,7 @@ import errno
 import os
 import signal
 import time
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from tests.training.small import Deadly, build_small, small_task
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.functional.output_loss import LossSums
+from toolkit.nn.memory import Pool
 from toolkit.training.optimizer import Adam
-from toolkit.training.workers import Workers
+from toolkit.training.translation import TranslationTask
+from toolkit.training.workers import Workers, add_sums
 
 ADAM = Adam(eps=1e-3, weight_decay=0.01)  # so large that the rounding errors of vanishing gradients stay small
 
@@ -161,3 +164,92 @@ def test_workers_leave_at_once() -> None:
         processes = [process for process, _ in workers._others]
     assert time.monotonic() - started < 4
     assert [process.exitcode for process in processes] == [0, 0, 0]
+
+
+# What a task may do beside its loss
+
+
+class MoreSums(NamedTuple):
+    """Sums with a field of their own."""
+
+    loss: float
+    negative_log_likelihood: float
+    tokens: int
+    squares: float
+
+
+class Curious(TranslationTask):
+    """Gives a further sum where there is something to sum up, and computes other things too."""
+
+    def loss(self, model, share, tape) -> LossSums | MoreSums:
+        sums = super().loss(model, share, tape)
+        return MoreSums(*sums, squares=float(sums.tokens**2)) if sums.tokens else sums
+
+    def look(self, model, share, memory) -> tuple:
+        """The share, who looks at it, and what the model is worth there."""
+        assert isinstance(memory, Pool)
+        return share, os.getpid(), float(model.vector.sum())
+
+    def fail(self, model, share, memory) -> None:
+        raise ZeroDivisionError(share)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_every_worker_computes_its_own_share_in_order(count: int) -> None:
+    given = [{"number": number} for number in range(count)]
+    with workers_with_values(count, small_task(kind=Curious)) as workers:
+        value = float(workers.model.vector.sum())
+        found = workers.compute("look", given)
+        workers.model.vector[:] = 1.0
+        later = workers.compute("look", given)
+    assert [share for share, *_ in found] == given
+    assert [share for share, *_ in later] == given
+    assert found[0][1] == os.getpid()
+    assert len({process for _, process, _ in found}) == count
+    assert {total for _, _, total in found} == {value}  # all see the parameters that there are now
+    assert {total for _, _, total in later} == {float(len(workers.model.vector))}
+
+
+def test_computing_leaves_gradients_and_parameters_alone() -> None:
+    with workers_with_values(2, small_task(kind=Curious)) as workers:
+        workers.shared.gradients[0][:] = 3.0
+        before = [vector.copy() for vector in (workers.shared.parameters, *workers.shared.gradients)]
+        workers.compute("look", [1, 2])
+        for old, new in zip(before, (workers.shared.parameters, *workers.shared.gradients), strict=True):
+            np.testing.assert_array_equal(old, new)
+
+
+def test_what_fails_in_a_worker_is_told_and_in_the_first_is_raised() -> None:
+    with workers_with_values(1, small_task(kind=Curious)) as workers, pytest.raises(ZeroDivisionError):
+        workers.compute("fail", [1])
+    with workers_with_values(2, small_task(kind=Deadly)) as workers:
+        workers._local.task = small_task(kind=Curious)
+        with pytest.raises(RuntimeError, match=r"a worker failed:\n(.|\n)*AttributeError"):
+            workers.compute("look", [1, 2])
+
+
+def test_sums_keep_their_kind_and_their_further_fields() -> None:
+    one, other, none = MoreSums(1.0, 2.0, 3, 4.0), MoreSums(10.0, 20.0, 30, 40.0), LossSums(0.0, 0.0, 0)
+    assert add_sums([one, other]) == MoreSums(11.0, 22.0, 33, 44.0)
+    assert type(add_sums([one, other])) is MoreSums
+    # A worker without a share knows no more than that there is nothing.
+    assert add_sums([none, one, none]) == one
+    assert type(add_sums([none, one])) is MoreSums
+    for nothing in [], [none], [none, none]:
+        assert add_sums(nothing) == none
+    plain = LossSums(1.0, 2.0, 3)
+    assert add_sums([plain, none, plain]) == LossSums(2.0, 4.0, 6)
+
+
+@pytest.mark.parametrize("numbers", [[3], [1, 2, 3, 4]])
+def test_further_sums_arrive_from_all_workers(numbers: list[int]) -> None:
+    """Also where some of them have nothing to do."""
+    task = small_task(kind=Curious)
+    parts = task.split(("train", np.array(numbers)), 3)
+    with workers_with_values(3, task) as workers:
+        sums = workers.gradient([[(part, [1])] for part in parts])
+        again = workers.evaluate([[part] for part in parts])
+    counts = [sum(len(task.examples["train"][n].target) + 1 for n in own) for _, own, *_ in parts]
+    assert type(sums) is type(again) is MoreSums
+    assert sums.tokens == again.tokens == sum(counts)
+    assert sums.squares == again.squares == sum(count**2 for count in counts)

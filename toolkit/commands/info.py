@@ -7,10 +7,11 @@ from typing import Any
 
 from tyro.conf import Positional
 
-from toolkit.api import load
 from toolkit.commands.console import emit
 from toolkit.models.shelf import find_model
-from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, read_json, read_metrics
+from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, load_model, read_json, read_metrics
+from toolkit.text_model import TextModel
+from toolkit.tokenization import load_tokenizer
 
 
 @dataclass
@@ -29,8 +30,9 @@ class Info:
 
 def describe(directory: Path) -> dict[str, Any]:
     """Everything that is known about a model.  Raises ModelError where it is damaged: all of it is read."""
-    config, metrics, loaded = read_json(directory / CONFIG_FILE), read_metrics(directory), load(directory)
-    model, tokenizer = loaded.model, loaded.tokenizer
+    config, metrics = read_json(directory / CONFIG_FILE), read_metrics(directory)
+    model, tokenizer = load_model(directory), load_tokenizer(directory)
+    TextModel(model, tokenizer, str(directory))  # which refuses a tokenizer of another model
     parts: dict[str, int] = {}
     for name, parameter in model.arrays().items():
         part = name.removeprefix("trunk.").split(".")[0]

@@ -144,7 +144,7 @@ def open_texts(
     ConfigError for a file of pairs that has no other.
     """
     if len(pairs) % 2:
-        raise ConfigError(f"{len(pairs)} files of pairs are given: each needs a file of translations after it")
+        raise ConfigError(f"the files of pairs are odd in number ({len(pairs)}): each needs its translations after it")
     files: list[TextSource] = [_open_path(path, documents, once) for path in paths]
     tables = (find_table(name, (column,)) for name in data)
     rows = [TextRows(table, path, documents != "none") for table, path in tables]

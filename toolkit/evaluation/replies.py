@@ -26,9 +26,9 @@ class Style:
         """From a file {"openings": [...], "closings": [...]}.  Raises DataError where it is missing or is not that."""
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
-            parts = [
-                tuple(unicodedata.normalize("NFC", text) for text in value[key]) for key in ("openings", "closings")
-            ]
+            if not all(isinstance(value[key], list) for key in ("openings", "closings")):
+                raise TypeError("no lists")
+            parts = [tuple(map(_plain, value[key])) for key in ("openings", "closings")]
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError, KeyError, TypeError) as error:

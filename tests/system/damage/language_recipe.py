@@ -134,7 +134,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "documents that there are not": ("--documents page", "--documents is 'page': it must be one of"),
         "whole documents where there are none": ("--documents none --whole-documents", "--whole-documents needs"),
         "a language that there is not": ("--language fr", "--language is 'fr': it must be one of en, ne, both"),
-        "an unknown preset": ("--preset gpt5", "there is no preset 'gpt5': choose one of stories, nanogpt-cpu"),
+        "an unknown preset": ("--preset gpt5", "there is no preset 'gpt5': choose one of stories, "),
         "a preset without a name": ("--preset", "--preset needs a value"),
         "a preset of no name": ("--preset=", "--preset needs a value"),
         "a flag for a preset": ("--preset --samples 1", "--preset needs a value"),
