@@ -43,15 +43,15 @@ from toolkit.training.trainer import Evaluation, Trainer
 DATA = Path(__file__).resolve().parent.parent / "data" / "chat"
 
 CHAT_TRAINING = TrainingConfig(
-    updates=5500,
+    updates=7500,
     tokens_per_batch=1024,
-    learning_rate=3e-3,
+    learning_rate=4e-3,
     warmup=100,
     weight_decay=0.1,
     beta2=0.95,
     eps=1e-8,
     label_smoothing=0.0,
-    validate_every=1100,
+    validate_every=1500,
     best_by="loss",
 )
 

@@ -51,7 +51,7 @@ STORY_TRAINING = TrainingConfig(
 )
 
 # What a chat model should know before it learns to converse.
-CHAT_TRAINING = replace(STORY_TRAINING, updates=8000, learning_rate=5e-3, validate_every=2000)
+CHAT_TRAINING = replace(STORY_TRAINING, updates=11_000, learning_rate=6e-3, validate_every=2750)
 
 # nanoGPT's recipe for one core or two: four layers on the characters of a text, 12 windows of 64 an update.
 NANOGPT_TRAINING = replace(
