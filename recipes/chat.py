@@ -43,15 +43,15 @@ from toolkit.training.trainer import Evaluation, Trainer
 DATA = Path(__file__).resolve().parent.parent / "data" / "chat"
 
 CHAT_TRAINING = TrainingConfig(
-    updates=7500,
+    updates=7000,
     tokens_per_batch=1024,
-    learning_rate=4e-3,
+    learning_rate=1.5e-3,
     warmup=100,
     weight_decay=0.1,
     beta2=0.95,
     eps=1e-8,
     label_smoothing=0.0,
-    validate_every=1500,
+    validate_every=1000,
     best_by="loss",
 )
 

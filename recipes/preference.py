@@ -46,7 +46,7 @@ DATA = Path(__file__).resolve().parent.parent / "data" / "chat"
 Ids = list[int]
 
 REWARD_TRAINING = TrainingConfig(
-    updates=600,
+    updates=450,
     tokens_per_batch=8192,
     learning_rate=1e-3,
     warmup=50,
