@@ -46,7 +46,7 @@ DATA = Path(__file__).resolve().parent.parent / "data" / "chat"
 Ids = list[int]
 
 REWARD_TRAINING = TrainingConfig(
-    updates=450,
+    updates=300,
     tokens_per_batch=8192,
     learning_rate=1e-3,
     warmup=50,
@@ -54,12 +54,12 @@ REWARD_TRAINING = TrainingConfig(
     beta2=0.95,
     eps=1e-8,
     label_smoothing=0.0,
-    validate_every=150,
+    validate_every=100,
     best_by="loss",
 )
 TRAINING = {
     "reward": REWARD_TRAINING,
-    "dpo": replace(REWARD_TRAINING, updates=400, learning_rate=2e-4, validate_every=100),
+    "dpo": replace(REWARD_TRAINING, updates=200, learning_rate=2e-4),
     "ppo": replace(
         REWARD_TRAINING, updates=60 * 16, learning_rate=1e-4, schedule="constant", warmup=16, validate_every=10 * 16
     ),

@@ -18,6 +18,9 @@ TEST_SIZES = {
     "recall": 250, "recall_unseen": 250, "translation": 250, "fact": 100, "sum": 60, "unknown": 50, "correction": 50,
     "social": 50, "nepali": 40,
 }  # fmt: skip
+# What is the matter with the worse of two replies. To see that a polite one is wrong, a reward model has to remember and
+# to translate as well as the model that it judges, so there are few of these.
+WORSE = {"curt": 0.6, "curt and wrong": 0.3, "wrong": 0.1}
 PREFERENCE_WEIGHTS = {
     "recall": 28, "translation": 28, "fact": 12, "sum": 8, "unknown": 8, "correction": 6, "social": 7, "nepali": 3,
 }  # fmt: skip
@@ -130,11 +133,14 @@ def tone_of_wrong(exchange: Exchange, wrong: Core) -> str:
 
 
 def ranking(exchange: Exchange, style: Random) -> list[str]:
-    """Right and polite, right and curt, wrong (in one of both styles)."""
+    """A right and polite reply, and a worse one: curt, wrong, or curt and wrong."""
     wrong = style.choice(exchange.wrong)
     tone = tone_of_wrong(exchange, wrong)
-    wrong_reply = polite(wrong.full, tone, style) if style.random() < 0.5 else wrong.short
-    return [polite(exchange.core.full, exchange.tone, style), exchange.core.short, wrong_reply]
+    worse = {
+        "curt": exchange.core.short, "curt and wrong": wrong.short, "wrong": polite(wrong.full, tone, style),
+    }  # fmt: skip
+    (kind,) = style.choices(list(WORSE), list(WORSE.values()))
+    return [polite(exchange.core.full, exchange.tone, style), worse[kind]]
 
 
 def preferences(split: Split) -> Iterator[dict]:

@@ -218,15 +218,15 @@ def test_accepted_answers(files):
 
 @pytest.mark.parametrize("name", ["preferences.train.jsonl", "preferences.test.jsonl"])
 def test_rankings(files, name):
-    """Right and polite, right and curt, wrong; wrong replies are polite as often as not."""
+    """The better reply is polite; the worse one is curt, and where it is polite, says something else."""
     polite = 0
     for record in files[name]:
-        best, second, worst = record["ranking"]
-        assert style.is_polite(best)
-        assert not style.is_polite(second)
-        assert style.core(worst) not in (style.core(best), second)
-        polite += style.is_polite(worst)
-    assert 0.42 < polite / len(files[name]) < 0.58
+        better, worse = record["ranking"]
+        assert style.is_polite(better)
+        if style.is_polite(worse):
+            polite += 1
+            assert style.core(worse) != style.core(better)
+    assert 0.06 < polite / len(files[name]) < 0.14
 
 
 def test_preference_prompts_of_the_test_are_new(files):
