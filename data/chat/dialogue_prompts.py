@@ -18,8 +18,8 @@ TEST_SIZES = {
     "recall": 250, "recall_unseen": 250, "translation": 250, "fact": 100, "sum": 60, "unknown": 50, "correction": 50,
     "social": 50, "nepali": 40,
 }  # fmt: skip
-# What is the matter with the worse of two replies. To see that a polite one is wrong, a reward model has to remember and
-# to translate as well as the model that it judges, so there are few of these.
+# What is the matter with the worse of two replies. To see that a polite one is wrong, a reward model has to remember
+# and to translate as well as the model that it judges, so there are few of these.
 WORSE = {"curt": 0.6, "curt and wrong": 0.3, "wrong": 0.1}
 PREFERENCE_WEIGHTS = {
     "recall": 28, "translation": 28, "fact": 12, "sum": 8, "unknown": 8, "correction": 6, "social": 7, "nepali": 3,
