@@ -99,7 +99,7 @@ def test_ids_and_flags_are_those_of_the_template(build, template):
         replies = [one.content for messages in talks for one in messages if one.role == "assistant"]
         part = corpus.report[split]
         assert part["exchanges"] == len(replies)
-        assert part["supervised"] == sum(map(len, replies)) + len(replies)  # of bytes, and an end marker each
+        assert part["supervised"] == sum(map(len, replies)) + 2 * len(replies)  # a space before, an end marker after
         assert corpus.text_bytes(split) == sum(map(len, replies))
         assert part["tokens"] == len(corpus.ids(split).values)
 
@@ -108,7 +108,7 @@ def test_supervised_tokens_are_the_replies_and_their_ends(build):
     corpus = build([[Message("user", "तिमी?"), Message("assistant", "म।"), *talk(4, 2)]], talks := numbered(3))
     for split, wanted in ("train", ["म।", "bb"]), ("valid", [one[1].content for one in talks]):
         ids, flags = corpus.ids(split).values, corpus.supervised(split).values
-        learned = [one for text in wanted for one in (*CONTROL.tokenizer.encode(text), CONTROL.end)]
+        learned = [one for text in wanted for one in (*CONTROL.tokenizer.encode(f" {text}"), CONTROL.end)]
         assert ids[flags == 1].tolist() == learned
         assert set(flags.tolist()) == {0, 1}
         assert corpus.text_bytes(split) == sum(len(text.encode()) for text in wanted)
@@ -117,26 +117,26 @@ def test_supervised_tokens_are_the_replies_and_their_ends(build):
 def test_what_is_too_long_is_shortened_or_left_out_and_counted(build):
     whole, long, longer, endless = talk(2, 2), talk(4, 4, 4, 4), talk(4, 4, 4, 4, 2, 2), talk(2, 2, 20, 20)
     corpus = build([whole, long, endless, longer, endless], [whole], max_length=16)
-    assert [len(ids) for ids in corpus.ids("train")] == [9, 13, 9]  # <s>, and two marks around every message
+    assert [len(ids) for ids in corpus.ids("train")] == [11, 15, 11]  # <s>, and three ids around every message
     part = corpus.report["train"]
     name = str(corpus.directory.parent / "train.jsonl")
     assert part["shortened"] == {"conversations": 2, "exchanges": 3, "places": [f"{name}, line 2", f"{name}, line 4"]}
     assert part["left_out"] == {"conversations": 2, "exchanges": 4, "places": [f"{name}, line 3", f"{name}, line 5"]}
     assert (part["conversations"], part["exchanges"], corpus.text_bytes("train")) == (3, 3, 2 + 4 + 2)
     assert corpus.describe() == [
-        f"training: 3 conversations of 3 exchanges, 31 tokens, {2 + 4 + 2 + 3} of them to be learned",
+        f"training: 3 conversations of 3 exchanges, 37 tokens, {2 + 4 + 2 + 6} of them to be learned",
         "    2 conversations of more than 17 tokens have lost their oldest exchanges, 3 exchanges in all "
         f"({name}, line 2; {name}, line 4)",
         "    2 conversations are left out, whose last exchanges alone have more than 17 tokens "
         f"({name}, line 3; {name}, line 5)",
-        "validation: 1 conversation of 1 exchange, 9 tokens, 3 of them to be learned",
+        "validation: 1 conversation of 1 exchange, 11 tokens, 4 of them to be learned",
     ]
 
 
 def test_a_conversation_may_be_one_token_longer_than_what_a_model_reads(build):
-    assert build([talk(2, 2)], [talk(1, 1)], max_length=8).report["train"]["shortened"]["conversations"] == 0
+    assert build([talk(2, 2)], [talk(1, 1)], max_length=10).report["train"]["shortened"]["conversations"] == 0
     with pytest.raises(DataError, match="no conversation that is short enough to train on: cut them shorter, or take"):
-        build([talk(2, 2)], [talk(1, 1)], max_length=7)
+        build([talk(2, 2)], [talk(1, 1)], max_length=9)
 
 
 def test_of_many_places_some_are_named(build):
@@ -195,7 +195,7 @@ def test_several_files_follow_each_other(write, tmp_path):
 
 
 def test_what_the_tokenizer_cannot_read_is_told_with_its_place(build):
-    template = make_template("control", CharacterTokenizer.train(["abcdefgh"]), True)
+    template = make_template("control", CharacterTokenizer.train(["abcdefgh "]), True)
     with pytest.raises(DataError, match=r"train\.jsonl, line 2: "):
         build([talk(1, 1), numbered(1)[0]], [talk(1, 1)], template)
 
