@@ -27,7 +27,7 @@ def taught(split: Split) -> Iterator[dict]:
 
 # File -> its lines, one after the other, and how many are taken.
 FILES: dict[str, tuple[Callable[[], Iterator[dict]], int]] = {
-    "train.jsonl": (lambda: taught("train"), 8700),
+    "train.jsonl": (lambda: taught("train"), 8200),
     "valid.jsonl": (lambda: taught("valid"), 300),
     "test.jsonl": (tests, sum(TEST_SIZES.values())),
     "preferences.train.jsonl": (lambda: preferences("train"), 5000),
