@@ -32,6 +32,7 @@ from toolkit.files import replaced_directory
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
+from toolkit.models.reward import copy_values
 from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
 from toolkit.nn.module import Model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
@@ -229,14 +230,9 @@ def make_trainer(
         vocab_size=config.vocab_size,
         valid_bytes=corpus.text_bytes("valid"),
     )
-    start = functools.partial(copy_values, source=before.model) if before else None
+    start = functools.partial(copy_values, before.model) if before else None
     build = functools.partial(GPT, config)
     return Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet, start)
-
-
-def copy_values(model: Model, source: Model) -> None:
-    """Begin with the values of another model of the same shape."""
-    model.vector[:] = source.vector
 
 
 def some_replies(model: GPT, template: Template, questions: list[Question]) -> Evaluation:

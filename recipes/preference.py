@@ -30,10 +30,9 @@ from toolkit.evaluation.replies import Style, summary, table
 from toolkit.files import replaced_directory
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
-from toolkit.models.reward import ActorCritic, RewardConfig, RewardModel, settings_like
+from toolkit.models.reward import ActorCritic, RewardConfig, RewardModel, copy_values, settings_like
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
-from toolkit.nn.module import Model
 from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PPOTrainer, RewardTask, normalized_score
 from toolkit.preference.divergence import divergence
 from toolkit.preference.ppo_trainer import nothing_else
@@ -231,7 +230,7 @@ def make_trainer(recipe: Recipe, run: Run, prepared: Prepared, judge: RewardMode
         start, task = functools.partial(RewardModel.begin_from, language_model=chat), RewardTask(*prepared[2:4])
     else:
         build = functools.partial(GPT, settings_like(type(chat.config), chat.config, dropout=False))
-        start = functools.partial(begin_as, chat=chat)
+        start = functools.partial(copy_values, chat)
         task = DPOTask(*prepared[2:4], chat, recipe.dpo, config.workers)
     return Trainer(build, task, config, run, tokenizer, nothing_else, recipe.quiet, start)
 
@@ -239,10 +238,6 @@ def make_trainer(recipe: Recipe, run: Run, prepared: Prepared, judge: RewardMode
 def prompts_of(pairs: Pairs) -> list[np.ndarray]:
     """Every prompt once, in order."""
     return list({pair.prompt.tobytes(): pair.prompt for pair in pairs}.values())
-
-
-def begin_as(model: Model, chat: GPT) -> None:
-    model.vector[:] = chat.vector
 
 
 def finish(recipe: Recipe, run: Run, prepared: Prepared) -> None:
