@@ -38,7 +38,7 @@ def cross_attention(
     pool = Pool()
     results: dict[int, Array] = {}
     for chosen, batch in batches_by_length(sources, targets, batch_size):
-        recorder = Recorder(modules)
+        recorder = Recorder(modules, ["probabilities"])
         tape = Tape(memory=pool, recorder=recorder)
         model.decode(batch.inputs, model.encode(batch.sources, batch.source_rows, tape), batch.rows, tape)
         by_layer = zip(*(recorder.attention_maps(module) for module in modules), strict=True)

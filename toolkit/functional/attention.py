@@ -34,18 +34,24 @@ def attention(
     on P -> context (B, T, H, K), written to `out` where given. Arguments may be strided views. With G < H, every H / G
     consecutive query heads share a head of keys and values (grouped queries, Ainslie et al. 2023).
     """
-    batch, length, heads, width = query.shape
     groups = key.shape[2]
-    probabilities = empty((batch, heads, key.shape[1], length), query.dtype)
-    by_key = _by_head(key, groups)
-    np.matmul(by_key, _by_head(query, groups).swapaxes(-1, -2), out=_grouped(probabilities, groups))
-    probabilities *= 1 / math.sqrt(width)
+    probabilities = scaled_scores(query, key, empty)
     softmax_over_keys(probabilities, visible)
     weights = probabilities if mask is None else _dropped(probabilities, mask, scale, empty)
     context = empty(query.shape, query.dtype) if out is None else out
     by_query = _grouped(weights, groups).swapaxes(-1, -2)
     np.matmul(by_query, _by_head(value, groups), out=_by_head(context, groups))
     return context, (query, key, value, probabilities, mask, scale, context)
+
+
+def scaled_scores(query: Array, key: Array, empty: Empty = np.empty) -> Array:
+    """q_t · k_s / √K of every query with every key, (B, H, S, T), of query (B, T, H, K) and key (B, S, G, K)."""
+    batch, length, heads, width = query.shape
+    groups = key.shape[2]
+    scores = empty((batch, heads, key.shape[1], length), query.dtype)
+    np.matmul(_by_head(key, groups), _by_head(query, groups).swapaxes(-1, -2), out=_grouped(scores, groups))
+    scores *= 1 / math.sqrt(width)
+    return scores
 
 
 def softmax_over_keys(scores: Array, visible: Array | None) -> None:

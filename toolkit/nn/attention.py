@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from toolkit.functional.arrays import Array, Saved
-from toolkit.functional.attention import attention, attention_backward
+from toolkit.functional.attention import attention, attention_backward, scaled_scores
 from toolkit.functional.causal_attention import causal_attention, causal_attention_backward, causal_probabilities
 from toolkit.nn.layers import Linear, RotaryPositions
 from toolkit.nn.module import Initializer, Module, xavier_uniform
@@ -42,11 +42,22 @@ class _Attention(Module):
         where: Span | CrossSpan,
         tape: Tape,
     ) -> Saved:
-        """The attention of one stack, shown to the tape's recorder as "probabilities", (B, H, S, T), before dropout."""
+        """The attention of one stack, shown to the tape's recorder: "scores", (B, H, T, S), of all keys, unseen ones
+        too, and "probabilities", (B, H, S, T), before dropout."""
         mask, scale = tape.keep_mask((len(query), self.heads, key.shape[1], query.shape[1]), self.dropout)
         saved = attention(query, key, value, visible, mask, scale, out, tape.empty)[1]
+        self._show_scores(query, key, where, tape)
         tape.record(self, "probabilities", saved[3], where)
         return saved
+
+    def _show_scores(self, query: Array, key: Array, where: Span | CrossSpan, tape: Tape) -> None:
+        if tape.records(self, "scores"):
+            tape.record(self, "scores", scaled_scores(query, key).swapaxes(-1, -2), where)
+
+    def _show(self, tape: Tape, **values: Array) -> None:
+        """Show rows to the tape's recorder, head by head: (N, H, K) of (N, H·K)."""
+        for name, value in values.items():
+            tape.record(self, name, value.reshape(len(value), -1, self.head_width))
 
 
 class SelfAttention(_Attention):
@@ -74,7 +85,8 @@ class SelfAttention(_Attention):
         self.causal, self.rotary = causal, rotary
         key_value_width = (key_value_heads or heads) * self.head_width
         self._bounds = [width, width + key_value_width]  # where keys and values begin in the product
-        self.query_key_value = Linear(width, width + 2 * key_value_width, bias, initial or xavier_uniform(width, width))
+        initial = initial or xavier_uniform(width, width)
+        self.query_key_value = Linear(width, width + 2 * key_value_width, bias, initial, maps=self._bounds)
         self.output = Linear(width, width, bias, output_initial)
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
@@ -83,7 +95,11 @@ class SelfAttention(_Attention):
             self.rotary.turn(self._turned(projected), rows, tape)
         context = tape.empty(x.shape, x.dtype)
         attend = self._over_rows if rows.cache is None else self._over_cache
+        if tape.recording:
+            query, key, value = np.split(projected, self._bounds, axis=1)
+            self._show(tape, query=query, key=key, value=value)
         tape.push(self, (attend(projected, context, rows, tape), rows))
+        tape.record(self, "context", context)
         return self.output.forward(context, tape)
 
     def _turned(self, projected: Array) -> Array:
@@ -106,6 +122,7 @@ class SelfAttention(_Attention):
         mask, scale = tape.keep_mask((span.count, self.heads, span.length, span.length), self.dropout)
         saved = causal_attention(query, key, value, mask, scale, out, tape.empty)[1]
         if tape.recording:
+            self._show_scores(query, key, span, tape)
             tape.record(self, "probabilities", causal_probabilities(saved), span)
         return saved
 
@@ -140,18 +157,24 @@ class CrossAttention(_Attention):
     def __init__(self, width: int, heads: int, dropout: float = 0.0, bias: bool = True):
         super().__init__(width, heads, dropout)
         self.query = Linear(width, width, bias)
-        self.key_value = Linear(width, 2 * width, bias, xavier_uniform(width, width))
+        self.key_value = Linear(width, 2 * width, bias, xavier_uniform(width, width), maps=(width,))
         self.output = Linear(width, width, bias)
 
     def forward(self, x: Array, memory: Array, rows: Rows, tape: Tape) -> Array:
         query = self.query.forward(x, tape)
         context = tape.empty(x.shape, x.dtype)
         attend = self._over_memory if rows.cache is None else self._over_cache
+        if tape.recording:
+            self._show(tape, query=query)
         tape.push(self, (attend(query, memory, context, rows, tape), rows, len(memory)))
+        tape.record(self, "context", context)
         return self.output.forward(context, tape)
 
     def _over_memory(self, query: Array, memory: Array, context: Array, rows: Rows, tape: Tape) -> list[Saved]:
         key_value = self.key_value.forward(memory, tape)
+        if tape.recording:
+            key, value = np.split(key_value, 2, axis=1)
+            self._show(tape, key=key, value=value)
         saved = []
         for where in rows.cross_spans:
             span, keys, real = where

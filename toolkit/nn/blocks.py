@@ -1,7 +1,7 @@
 """Blocks: sub-layers with a residual connection around each.
 
 Pre-norm, x + dropout(f(norm(x))), trains without care; post-norm, norm(x + dropout(f(x))), is the original (Vaswani et
-al. 2017, section 3.1; Xiong et al. 2020 compare them).
+al. 2017, section 3.1; Xiong et al. 2020 compare them). Without a norm it is x + dropout(f(x)).
 """
 
 from toolkit.functional.arrays import Array
@@ -13,27 +13,29 @@ from toolkit.nn.tape import Tape
 
 
 class Residual(Module):
-    """The norm and the dropout around one sub-layer.
+    """The norm (None: there is none) and the dropout around one sub-layer.
 
     `enter` and `leave` are called before and after the sub-layer, `leave_backward` and `enter_backward` in its
     backward; the sub-layer itself belongs to the block, because sub-layers differ in what they are given.
     """
 
-    def __init__(self, norm: Norm, dropout: float, pre_norm: bool):
+    def __init__(self, norm: Norm | None, dropout: float, pre_norm: bool):
         self.norm = norm
         self.dropout = Dropout(dropout)
-        self.pre_norm = pre_norm
+        self.pre_norm = norm is not None and pre_norm
+        self.post_norm = norm is not None and not pre_norm
 
     def enter(self, x: Array, tape: Tape) -> Array:
         return self.norm.forward(x, tape) if self.pre_norm else x
 
     def leave(self, x: Array, branch: Array, tape: Tape) -> Array:
         y = tape.add(x, self.dropout.forward(branch, tape))
-        return y if self.pre_norm else self.norm.forward(y, tape)
+        tape.record(self, "sum", y)
+        return self.norm.forward(y, tape) if self.post_norm else y
 
     def leave_backward(self, dy: Array, tape: Tape) -> tuple[Array, Array]:
         """The gradients of `x` and of the branch."""
-        dy = dy if self.pre_norm else self.norm.backward(dy, tape)
+        dy = self.norm.backward(dy, tape) if self.post_norm else dy
         return dy, self.dropout.backward(dy, tape)
 
     def enter_backward(self, dx: Array, dbranch: Array, tape: Tape) -> Array:

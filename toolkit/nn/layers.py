@@ -1,5 +1,7 @@
 """Layers that treat every row alike: linear maps, embeddings, positions, norms, dropout, feed-forward networks."""
 
+from collections.abc import Sequence
+
 from toolkit.errors import ConfigError
 from toolkit.functional.activation import activated_linear, activated_linear_backward
 from toolkit.functional.arrays import Array
@@ -17,15 +19,27 @@ from toolkit.nn.tape import Tape
 
 
 class Linear(Module):
-    """y = x W + b.  Shapes: (N, inputs) -> (N, outputs)."""
+    """y = x W + b.  Shapes: (N, inputs) -> (N, outputs).
 
-    def __init__(self, inputs: int, outputs: int, bias: bool = True, initial: Initializer | None = None):
-        self.weight = Parameter((inputs, outputs), initial or xavier_uniform(inputs, outputs), transposed=True)
+    maps: where W is several maps side by side, the columns at which all but the first begin.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        bias: bool = True,
+        initial: Initializer | None = None,
+        maps: Sequence[int] = (),
+    ):
+        initial = initial or xavier_uniform(inputs, outputs)
+        self.weight = Parameter((inputs, outputs), initial, transposed=True, maps=maps)
         self.bias = Parameter((outputs,), zeros) if bias else None
 
     def forward(self, x: Array, tape: Tape) -> Array:
         y, saved = linear(x, self.weight.data, self.bias and self.bias.data, tape.empty)
         tape.push(self, saved)
+        tape.record(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> Array:
@@ -58,6 +72,7 @@ class ActivatedLinear(Linear):
         bias = self.bias and self.bias.data
         y, saved = activated_linear(x, self.weight.data, bias, self.activation, mask, scale, tape.keeps, tape.empty)
         tape.push(self, saved)
+        tape.record(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> Array:
@@ -70,7 +85,7 @@ class GatedLinear(Linear):
     def __init__(
         self, inputs: int, outputs: int, dropout: float = 0.0, bias: bool = True, initial: Initializer | None = None
     ):
-        super().__init__(inputs, 2 * outputs, bias, initial or xavier_uniform(inputs, outputs))
+        super().__init__(inputs, 2 * outputs, bias, initial or xavier_uniform(inputs, outputs), maps=(outputs,))
         self.dropout = dropout
 
     def forward(self, x: Array, tape: Tape) -> Array:
@@ -78,6 +93,7 @@ class GatedLinear(Linear):
         bias = self.bias and self.bias.data
         y, saved = gated_linear(x, self.weight.data, bias, mask, scale, tape.keeps, tape.empty)
         tape.push(self, saved)
+        tape.record(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> Array:
@@ -94,6 +110,7 @@ class Embedding(Module):
     def forward(self, ids: Array, tape: Tape) -> Array:
         y, saved = embedding(ids, self.table.data, self.scale, tape.empty)
         tape.push(self, saved)
+        tape.record(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> None:
@@ -111,10 +128,18 @@ class SinusoidalPositions(Module):
         needed = rows.longest
         if needed > len(self._table) or self._table.dtype != x.dtype:
             self._table = sinusoidal_positions(_room_for(needed), self.width, self.layout, x.dtype.type)
-        return tape.add(x, self._table[rows.positions])
+        return _shifted(self, x, self._table[rows.positions], tape)
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         return dy
+
+
+def _shifted(owner: Module, x: Array, positions: Array, tape: Tape) -> Array:
+    """x + positions, in the memory of `positions`; both are shown to the tape's recorder."""
+    tape.record(owner, "positions", positions)
+    y = tape.add(x, positions)
+    tape.record(owner, "output", y)
+    return y
 
 
 def _room_for(length: int) -> int:
@@ -132,7 +157,7 @@ class LearnedPositions(Module):
         limit = self.embedding.table.shape[0]
         if rows.longest > limit:
             raise ConfigError(f"a sequence of {rows.longest} tokens is longer than the model's {limit} positions")
-        return tape.add(x, self.embedding.forward(rows.positions, tape))
+        return _shifted(self, x, self.embedding.forward(rows.positions, tape), tape)
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         self.embedding.backward(dy, tape)
@@ -172,6 +197,7 @@ class LayerNorm(Module):
     def forward(self, x: Array, tape: Tape) -> Array:
         y, saved = layer_norm(x, self.gain.data, self.bias and self.bias.data, self.eps, tape.empty)
         tape.push(self, saved)
+        tape.record(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> Array:
@@ -192,6 +218,7 @@ class RMSNorm(Module):
     def forward(self, x: Array, tape: Tape) -> Array:
         y, saved = rms_norm(x, self.gain.data, self.eps, tape.empty)
         tape.push(self, saved)
+        tape.record(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> Array:

@@ -1,7 +1,7 @@
 """Parameters with names, modules that own them, and one vector that holds them all."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -18,16 +18,28 @@ class Parameter:
     """A learned array. Weight decay applies to matrices and not to gains and biases, unless told otherwise.
 
     transposed: the matrix lies in memory column after column. Nothing but speed depends on that.
+    maps: where the parameter is the weights of linear maps, the columns at which the second and further ones begin.
     """
 
     data: Array
 
     def __init__(
-        self, shape: tuple[int, ...], initial: Initializer, decay: bool | None = None, transposed: bool = False
+        self,
+        shape: tuple[int, ...],
+        initial: Initializer,
+        decay: bool | None = None,
+        transposed: bool = False,
+        maps: Sequence[int] | None = None,
     ):
-        self.shape, self.transposed = shape, transposed
+        self.shape, self.transposed, self.maps = shape, transposed, maps
         self.initial = initial
         self.decay = len(shape) > 1 if decay is None else decay
+
+    def view(self, stretch: Array) -> Array:
+        """Its own part of a vector in its own shape."""
+        if self.transposed:
+            return stretch.reshape(self.shape[::-1]).T
+        return stretch.reshape(self.shape)
 
 
 class Module:
@@ -84,14 +96,18 @@ class Model(Module):
 
     def views(self, vector: Array) -> dict[Parameter, Array]:
         """The same division of another vector of this length, such as the one that gradients are summed in."""
-        return {p: _view(vector[start : start + int(np.prod(p.shape))], p) for p, start in self._places}
+        return {p: p.view(vector[start : start + int(np.prod(p.shape))]) for p, start in self._places}
+
+    def places(self) -> list[tuple[Parameter, int]]:
+        """Every parameter, with where it begins in the vector."""
+        return list(self._places)
 
     def rows_first(self, vector: Array) -> Array:
         """A copy of another vector of this length with every matrix row after row, as arrays are written to files."""
         copy = vector.copy()
         for parameter, start in self._places:
             part = copy[start : start + int(np.prod(parameter.shape))]
-            part[:] = _view(vector[start : start + len(part)], parameter).reshape(-1)
+            part[:] = parameter.view(vector[start : start + len(part)]).reshape(-1)
         return copy
 
     def from_rows_first(self, vector: Array) -> Array:
@@ -99,7 +115,7 @@ class Model(Module):
         copy = vector.copy()
         for parameter, start in self._places:
             part = slice(start, start + int(np.prod(parameter.shape)))
-            _view(copy[part], parameter)[...] = vector[part].reshape(parameter.shape)
+            parameter.view(copy[part])[...] = vector[part].reshape(parameter.shape)
         return copy
 
     def initialize(self, generator: np.random.Generator) -> None:
@@ -136,12 +152,6 @@ class Model(Module):
     @property
     def parameter_count(self) -> int:
         return sum(int(np.prod(parameter.shape)) for parameter in self.parameters().values())
-
-
-def _view(stretch: Array, parameter: Parameter) -> Array:
-    if parameter.transposed:
-        return stretch.reshape(parameter.shape[::-1]).T
-    return stretch.reshape(parameter.shape)
 
 
 def aligned_zeros(size: int, dtype: type = np.float32) -> Array:

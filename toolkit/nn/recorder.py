@@ -27,15 +27,20 @@ class Recorder:
     """Copies of what some modules show during a pass, in order.
 
     The copy is necessary: modules write to lent memory, and in place, so an array is good only until the next
-    operation. owners: the modules to listen to (None: all).
+    operation. owners: the modules to listen to (None: all). names: the values to keep of them (None: all).
     """
 
-    def __init__(self, owners: Collection[Module] | None = None):
+    def __init__(self, owners: Collection[Module] | None = None, names: Collection[str] | None = None):
         self._owners = None if owners is None else set(owners)
+        self._names = None if names is None else set(names)
         self.records: list[Record] = []
 
-    def record(self, owner: Module, name: str, value: Array, where: Any) -> None:
-        if self._owners is None or owner in self._owners:
+    def wants(self, owner: Module, name: str) -> bool:
+        """Whether a value would be kept: one that only a recorder needs is not computed otherwise."""
+        return (self._owners is None or owner in self._owners) and (self._names is None or name in self._names)
+
+    def record(self, owner: Module, name: str, value: Array, where: Any = None) -> None:
+        if self.wants(owner, name):
             self.records.append(Record(owner, name, value.copy(), where))
 
     def attention_maps(self, owner: Module) -> list[Array]:

@@ -62,6 +62,10 @@ class Tape:
         """Whether there is a recorder: what only it needs is not computed without one."""
         return self._recorder is not None
 
+    def records(self, owner: Any, name: str) -> bool:
+        """Whether there is a recorder that wants this value of `owner`."""
+        return self._recorder is not None and self._recorder.wants(owner, name)
+
     def record(self, owner: Any, name: str, value: Array, where: Any = None) -> None:
         """Show a value to the recorder, if there is one. `where` says what part of the batch it belongs to."""
         if self._recorder is not None:

@@ -21,7 +21,7 @@ class TrainingConfig:
     updates: int = 1000  # steps of the optimizer
     tokens_per_batch: int = 2048  # real target tokens in a batch, over all workers
     accumulation: int = 1  # batches whose gradients are summed into one update
-    optimizer: Literal["adamw", "adam"] = "adamw"
+    optimizer: Literal["adamw", "adam", "muon"] = "adamw"  # muon: for linear maps, with AdamW for everything else
     learning_rate: float = 1e-3  # the highest; for noam, the factor of the paper's formula
     schedule: Literal["noam", "inverse_sqrt", "cosine", "constant"] = "cosine"
     warmup: int = 100  # updates over which the learning rate rises
@@ -63,4 +63,4 @@ class TrainingConfig:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(choices)}")
 
 
-_CHOICES = {"optimizer": ("adamw", "adam"), "schedule": SCHEDULES, "best_by": ("loss", "bleu", "chrf")}
+_CHOICES = {"optimizer": ("adamw", "adam", "muon"), "schedule": SCHEDULES, "best_by": ("loss", "bleu", "chrf")}

@@ -15,6 +15,8 @@ class Adam:
         m ← β₁ m + (1 - β₁) g            v ← β₂ v + (1 - β₂) g²
         θ ← θ - lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε)
 
+    eps_inside: ε stands inside the root, √(v / (1 - β₂ᵗ) + ε), as in the founding document 003: what ε is to the one,
+    √ε is to the other.
     Weight decay is decoupled (AdamW: θ also shrinks by lr · λ θ) or not (Adam with L2 regularisation: λ θ is part of
     g), and applies to the leading, decayed part of the vector.
     """
@@ -24,6 +26,7 @@ class Adam:
     eps: float = 1e-9
     weight_decay: float = 0.0
     decoupled: bool = True
+    eps_inside: bool = False
 
     def update(
         self,
@@ -42,9 +45,11 @@ class Adam:
         chain of operations runs block by block, so that each block is read from memory once.
         """
         scratch = np.empty(BLOCK_ELEMENTS, parameters.dtype), np.empty(BLOCK_ELEMENTS, parameters.dtype)
-        # m̂ / (√v̂ + ε) with the corrections of both moments taken out of the loop: rate · m / (√v + floor).
+        # m̂ / (√v̂ + ε) with the corrections of both moments taken out of the loop: rate · m / (√v + floor), or where ε
+        # stands inside, rate · m / √(v + floor).
         root = math.sqrt(1 - self.beta2**step)
-        rate, floor = learning_rate * root / (1 - self.beta1**step), self.eps * root
+        rate = learning_rate * root / (1 - self.beta1**step)
+        floor = self.eps * (root * root if self.eps_inside else root)
         for start in range(0, len(parameters), BLOCK_ELEMENTS):
             block = slice(start, min(start + BLOCK_ELEMENTS, len(parameters)))
             theta, m, v = parameters[block], moments[0][block], moments[1][block]
@@ -62,8 +67,11 @@ class Adam:
             g *= 1 - self.beta1
             m *= self.beta1
             m += g
-            np.sqrt(v, out=size)
-            size += floor
+            if self.eps_inside:
+                np.sqrt(np.add(v, floor, out=size), out=size)
+            else:
+                np.sqrt(v, out=size)
+                size += floor
             np.divide(m, size, out=size)
             size *= rate
             theta -= size

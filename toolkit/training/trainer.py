@@ -19,7 +19,8 @@ from toolkit.tokenization import Tokenizer
 from toolkit.training.checkpoint import Saved
 from toolkit.training.config import TrainingConfig
 from toolkit.training.lock import locked
-from toolkit.training.optimizer import Adam, clip_scale
+from toolkit.training.muon import make_optimizer
+from toolkit.training.optimizer import clip_scale
 from toolkit.training.progress import Averages, Progress
 from toolkit.training.run import Run
 from toolkit.training.schedule import make_schedule
@@ -56,10 +57,7 @@ class Trainer:
         start: Callable[[Model], None] | None = None,
     ):
         self.task, self.config, self.run, self.tokenizer, self.evaluate = task, config, run, tokenizer, evaluate
-        optimizer = Adam(
-            config.beta1, config.beta2, config.eps, config.weight_decay, decoupled=config.optimizer == "adamw"
-        )
-        self.workers = Workers(build, task, optimizer, config.workers, config.ema)
+        self.workers = Workers(build, task, make_optimizer(config), config.workers, config.ema)
         self.model = self.workers.model
         width = getattr(self.model.config, "width", 512)
         self.schedule = make_schedule(

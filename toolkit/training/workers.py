@@ -3,7 +3,7 @@
 A worker's step is a function of (parameters, its shares, seeds) that leaves a gradient sum and returns loss sums. The
 parameters, their average where there is one, the moments of the optimizer and one gradient vector a worker lie in
 shared memory. An update is three messages to every worker: compute your gradient; add up your stretch of all gradients;
-move your stretch of the parameters. The main process is the first worker, and the only one where there is one.
+move your pieces of the parameters. The main process is the first worker, and the only one where there is one.
 
 Processes, not threads: every NumPy call takes the interpreter's lock again, and on short calls two threads wait for
 each other longer than they work.
@@ -27,6 +27,7 @@ from toolkit.functional.output_loss import LossSums
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
+from toolkit.training.muon import Muon, divided
 from toolkit.training.optimizer import Adam, move_average, sum_of_squares
 
 # Forked processes start at once and share what was read before; elsewhere than on Linux forking is unreliable.
@@ -52,15 +53,15 @@ class Shared(NamedTuple):
 class _Worker:
     """The part of one worker, in whichever process it runs."""
 
-    def __init__(self, index: int, model: Model, task: Task, shared: Shared, optimizer: Adam, ema: float):
+    def __init__(self, index: int, model: Model, task: Task, shared: Shared, optimizer: Adam | Muon, ema: float):
         self.index, self.model, self.task, self.shared, self.optimizer = index, model, task, shared, optimizer
         self.ema = ema
         self.views = model.views(shared.gradients[index])
         self.memory = Pool()
         size = len(shared.parameters)
         count = len(shared.gradients)
-        bounds = [size * i // count for i in range(count + 1)]
-        self.stretch = slice(bounds[index], bounds[index + 1])
+        self.stretch = slice(size * index // count, size * (index + 1) // count)
+        self.pieces = divided(model, optimizer, count)[index]
 
     def gradient(self, shares: Sequence[tuple[Any, Sequence[int]]]) -> LossSums:
         """The sums over this worker's shares, each with the seed of its dropout masks; leaves the gradient sum."""
@@ -87,14 +88,18 @@ class _Worker:
         return sum_of_squares(first)
 
     def update(self, step: int, learning_rate: float, scale: float) -> None:
-        """Move this worker's stretch of the parameters, and of their average."""
-        stretch = self.stretch
-        moments = tuple(moment[stretch] for moment in self.shared.moments)
-        parameters, gradient = self.shared.parameters[stretch], self.shared.gradients[0][stretch]
-        decayed = max(0, min(self.model.decayed, stretch.stop) - stretch.start)
-        self.optimizer.update(parameters, gradient, moments, step, learning_rate, scale, decayed)
-        if self.shared.average is not None:
-            move_average(self.shared.average[stretch], parameters, step, self.ema)
+        """Move this worker's pieces of the parameters, and of their average."""
+        shared, model = self.shared, self.model
+        for stretch, parameter in self.pieces:
+            theta, gradient = shared.parameters[stretch], shared.gradients[0][stretch]
+            moments = tuple(moment[stretch] for moment in shared.moments)
+            if parameter is None:
+                decayed = max(0, min(model.decayed, stretch.stop) - stretch.start)
+                self.optimizer.update(theta, gradient, moments, step, learning_rate, scale, decayed)
+            else:
+                self.optimizer.update_maps(parameter, theta, gradient, moments[0], learning_rate, scale)
+            if shared.average is not None:
+                move_average(shared.average[stretch], theta, step, self.ema)
 
 
 class Workers:
@@ -105,7 +110,9 @@ class Workers:
     the shared one. Raises ConfigError where there is no room for shared memory.
     """
 
-    def __init__(self, build: Callable[[], Model], task: Task, optimizer: Adam, count: int = 1, ema: float = 0.0):
+    def __init__(
+        self, build: Callable[[], Model], task: Task, optimizer: Adam | Muon, count: int = 1, ema: float = 0.0
+    ):
         self._task, self._build, self._optimizer, self._count, self._ema = task, build, optimizer, count, ema
         self.model = build()
         self.model.allocate()
