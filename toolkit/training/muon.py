@@ -52,19 +52,23 @@ class Muon:
             self._move(*parts, learning_rate, scale)
 
     def _move(self, theta: Array, gradient: Array, momentum: Array, learning_rate: float, scale: float) -> None:
-        """Shapes: all (m, n)."""
+        """Shapes: all (m, n), of one order in memory."""
+        if theta.flags.f_contiguous:  # the transpose becomes orthogonal with it, and lies in memory row after row
+            theta, gradient, momentum = theta.T, gradient.T, momentum.T
         g = gradient * scale
         momentum *= self.momentum
         momentum += g
         g += self.momentum * momentum
         theta *= 1 - learning_rate * self.adam.weight_decay
-        theta -= (learning_rate * _ADAM_SIZE * max(theta.shape) ** 0.5) * orthogonalized(g)
+        step = orthogonalized(g)
+        step *= learning_rate * _ADAM_SIZE * max(theta.shape) ** 0.5
+        theta -= step
 
 
 def make_optimizer(config: TrainingConfig) -> Adam | Muon:
     """The optimizer of a training run."""
     decoupled = config.optimizer != "adam"
-    adam = Adam(config.beta1, config.beta2, config.eps, config.weight_decay, decoupled)
+    adam = Adam(config.beta1, config.beta2, config.eps, config.weight_decay, decoupled, config.eps_inside)
     return Muon(adam) if config.optimizer == "muon" else adam
 
 
@@ -74,17 +78,18 @@ def orthogonalized(matrix: Array) -> Array:
     Newton and Schulz's iteration, whose products are all there is to compute (Jordan et al. 2024). A direction that
     is 10⁻³ times as large as the matrix or less stays shorter.
     """
-    flat = matrix.shape[0] > matrix.shape[1]
-    x = np.ascontiguousarray(matrix.T if flat else matrix)
-    x = x / (np.linalg.norm(x) + np.finfo(x.dtype).tiny)
     a, b, c = _COEFFICIENTS
+    wide = matrix.shape[0] <= matrix.shape[1]
+    x = matrix * (1 / (np.linalg.norm(matrix) + np.finfo(matrix.dtype).tiny))
     for _ in range(_ROUNDS):
-        square = x @ x.T
+        square = x @ x.T if wide else x.T @ x  # the smaller of the two
         polynomial = square @ square
         polynomial *= c
-        polynomial += b * square
-        x = polynomial @ x + a * x
-    return x.T if flat else x
+        square *= b
+        polynomial += square
+        polynomial.reshape(-1)[:: len(polynomial) + 1] += a
+        x = polynomial @ x if wide else x @ polynomial
+    return x
 
 
 class Piece(NamedTuple):
