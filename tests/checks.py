@@ -1,7 +1,6 @@
-"""The check that every derivative of the toolkit meets, and models small enough to check whole."""
+"""Models small enough to check whole, and batches for them."""
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,39 +14,6 @@ from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
 from toolkit.nn.module import Model
 from toolkit.nn.rows import Rows
 from toolkit.tokenization import Tokenizer
-
-
-def check_pair(
-    forward: Callable[..., tuple[Any, Any]],
-    backward: Callable[[Any, Any], tuple[Array, ...]],
-    arguments: Sequence[Array],
-    rng: np.random.Generator,
-    step: float = 1e-5,
-) -> None:
-    """Compare <gradient, direction> with a central difference, for every argument, along a random direction.
-
-    The arguments are float64 and come from `rng`, never from an initialiser: with a gain of 1 a wrong gradient passes.
-    """
-    output, saved = forward(*arguments)
-    cotangent = rng.standard_normal(np.shape(output))
-    gradients = backward(cotangent, saved)
-    for index, (argument, gradient) in enumerate(zip(arguments, gradients, strict=True)):
-        assert gradient.shape == argument.shape, f"argument {index}"
-        direction = rng.standard_normal(argument.shape)
-        difference = central_difference(lambda: np.vdot(forward(*arguments)[0], cotangent), argument, direction, step)
-        found = float(np.vdot(gradient, direction))
-        assert math.isclose(found, difference, rel_tol=1e-6, abs_tol=1e-8), f"argument {index}: {found} {difference}"
-
-
-def central_difference(function: Callable[[], float], argument: Array, direction: Array, step: float) -> float:
-    """The slope of `function`, which reads `argument`, when `argument` moves along `direction`."""
-    kept = argument.copy()
-    argument += step * direction
-    above = function()
-    argument[...] = kept - step * direction
-    below = function()
-    argument[...] = kept
-    return float(above - below) / (2 * step)
 
 
 def small_config(**settings: Any) -> Seq2SeqConfig:

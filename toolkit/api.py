@@ -4,6 +4,7 @@ import os
 
 from toolkit.errors import ModelError
 from toolkit.language_model import LanguageModel
+from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.shelf import find_model
@@ -15,10 +16,14 @@ from toolkit.translator import Translator
 def load(path_or_name: str | os.PathLike[str]) -> Translator | LanguageModel:
     """Read a model from a directory, from a run (its best checkpoint), or by the name of a shipped one ("en-ne").
 
-    Raises ModelError where there is none of that name, where it is damaged or foreign, and for a reward model.
+    Raises ModelError where there is none of that name, where it is damaged or foreign, and for what writes no text: a
+    reward model or an auto-encoder.
     """
     directory = find_model(path_or_name)
-    model, tokenizer = load_model(directory), load_tokenizer(directory)
+    model = load_model(directory)
+    if isinstance(model, AutoEncoder):
+        raise ModelError(f"{path_or_name} is an auto-encoder, which reads vectors and writes no text: see toolkit info")
+    tokenizer = load_tokenizer(directory)
     if isinstance(model, RewardModel):
         raise ModelError(f"{path_or_name} is a reward model, which writes nothing: PPO takes it as --reward")
     if isinstance(model, ActorCritic):

@@ -8,7 +8,8 @@ from toolkit import __version__
 from toolkit.commands.console import discard_output, emit
 from toolkit.errors import ConfigError, ToolkitError
 
-# What each verb is for, and the class in toolkit.commands that does it. A verb is imported only when it is used.
+# What each verb is for, and what in toolkit.commands does it: a class, or a function of the words after the verb that
+# gives an instance. A verb is imported only when it is used.
 VERBS = {
     "translate": ("translate.Translate", "Translate text, a file, or what you type at a prompt."),
     "generate": ("generate.Generate", "Continue a text: a prompt, a file of prompts, or what you type."),
@@ -20,11 +21,13 @@ VERBS = {
         "Measure how well a language model predicts text: loss, bits per byte.",
     ),
     "runs": ("runs.Runs", "Compare training runs: settings that differ, scores, time."),
+    "plot": ("plot.Plot", "Draw the training curves of runs, as PNG or SVG."),
     "average": ("average.Average", "Average the weights of several checkpoints into one model."),
     "import": ("import_model.ImportModel", "Make a model of transformers or CTranslate2 one of this toolkit."),
     "export": ("export_model.ExportModel", "Write a model for transformers or CTranslate2."),
     "presets": ("presets.Presets", "Show the named shapes of language models and their sizes."),
     "info": ("info.Info", "Show what a model is, how large it is and how well it did."),
+    "explain": ("explain.explain", "Follow a sentence through a model, number by number, and prove every derivative."),
 }
 
 USER_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -77,6 +80,8 @@ def _parse(verb: str, arguments: list[str]):
 
     module, name = VERBS[verb][0].split(".")
     command = getattr(import_module(f"toolkit.commands.{module}"), name)
+    if not isinstance(command, type):
+        return command(arguments)
     return parse_flags(command, f"toolkit {verb}", arguments)
 
 

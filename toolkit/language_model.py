@@ -136,9 +136,9 @@ class LanguageModel(TextModel):
         depend on the number of their prompt."""
         ids = self.encode(prompts, config, where)
         bans, watch = self._bans(bad_words), self._watch(stop_strings)
-        with self._arithmetic():
+        with self.arithmetic():
             found = continue_prompts(self.model, ids, config, batch_size, bans, first, watch)
-        self._check_finite([prob for group in found for prob in [each.log_prob for each in group] or [math.nan]])
+        self.check_finite([prob for group in found for prob in [each.log_prob for each in group] or [math.nan]])
         return [
             [continuation(prompt, hypothesis, self.tokenizer, stop_strings) for hypothesis in group]
             for prompt, group in zip(prompts, found, strict=True)
@@ -168,14 +168,14 @@ class LanguageModel(TextModel):
         kept: KeptPrompt | None = None,
     ) -> Generator[int, None, Hypothesis]:
         """As `stream_prompt`: what the model writes after ids, which stand after its begin mark."""
-        self._check_finite([self._largest_logit])
-        with self._arithmetic():
+        self.check_finite([self._largest_logit])
+        with self.arithmetic():
             written = stream_prompt(self.model, ids, config, self._bans(bad_words), first, end, kept)
         return self._step_by_step(written)
 
     def _step_by_step(self, written: Generator[int, None, Hypothesis]) -> Generator[int, None, Hypothesis]:
         while True:
-            with self._arithmetic():  # for a step alone: between them the threads are the caller's
+            with self.arithmetic():  # for a step alone: between them the threads are the caller's
                 try:
                     token = next(written)
                 except StopIteration as last:
@@ -243,19 +243,19 @@ class LanguageModel(TextModel):
         cut = batches(windows(texts, self.model.config.max_length, overlap))
         loss, tokens = 0.0, 0
         # Where processes share the work, each has one thread.
-        with self._arithmetic(threads=None if each is map else 1):
+        with self.arithmetic(threads=None if each is map else 1):
             for nats, count in each(WindowLosses(self.model), cut):
                 loss, tokens = loss + nats, tokens + count
         if not tokens or not texts.bytes:
             raise DataError("there is nothing to predict: the text has less than two tokens")
-        self._check_finite([loss])
+        self.check_finite([loss])
         return perplexity(loss, tokens, texts.bytes)
 
     @cached_property
     def _largest_logit(self) -> float:
         """Of what may follow one token: not finite where the weights overflow."""
         tape = Tape()
-        with self._arithmetic():
+        with self.arithmetic():
             logits = self.model.logits(self.model.read(np.array([BOS]), Rows(np.array([1])), tape), tape)
             return float(np.abs(logits).max())
 

@@ -33,10 +33,10 @@ class TextModel:
         self._most_threads = None if model.parameter_count >= _LARGE else 1
 
     @contextmanager
-    def _arithmetic(self, threads: int | None = None) -> Iterator[None]:
+    def arithmetic(self, threads: int | None = None) -> Iterator[None]:
         """A decoding step of a small model is too small to be divided: two threads were measured several times slower.
 
-        What overflows is told once, by `_check_finite`, and not by warnings on the way.
+        What overflows is told once, by `check_finite`, and not by warnings on the way.
         """
         with (
             self._threads.limit(limits=threads or self._most_threads, user_api="blas"),
@@ -44,7 +44,7 @@ class TextModel:
         ):
             yield
 
-    def _check_finite(self, log_probs: Sequence[float]) -> None:
+    def check_finite(self, log_probs: Sequence[float]) -> None:
         """Raises ModelError where one of them is not."""
         if not all(map(math.isfinite, log_probs)):
             raise ModelError(

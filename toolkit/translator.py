@@ -149,9 +149,9 @@ class Translator(TextModel):
         for number, source in enumerate(encoded, start=1):
             if not source:
                 raise DataError(f"{where(number)} has a blank source: there is nothing to translate")
-        with self._arithmetic():
+        with self.arithmetic():
             found = score(self.model, encoded, ids, batch_size, length_penalty)
-        self._check_finite([hypothesis.log_prob for hypothesis in found])
+        self.check_finite([hypothesis.log_prob for hypothesis in found])
         results = [described(hypothesis, self.tokenizer) for hypothesis in found]
         return self._aligned(encoded, results, batch_size) if alignments else results
 
@@ -222,7 +222,7 @@ class Translator(TextModel):
         numbers = range(first, first + len(chosen))
         outputs = self._decode(workers, chosen, config, batch_size, begun, numbers, bans)
         for index, hypotheses in zip(spoken, outputs, strict=True):
-            self._check_finite([hypothesis.log_prob for hypothesis in hypotheses] or [math.nan])
+            self.check_finite([hypothesis.log_prob for hypothesis in hypotheses] or [math.nan])
             found[index] = hypotheses
         return found
 
@@ -231,7 +231,7 @@ class Translator(TextModel):
         if workers < 1:
             raise ConfigError(f"workers is {workers}: it must be at least 1")
         if workers == 1 or len(sources) < 2:
-            with self._arithmetic():
+            with self.arithmetic():
                 return generate(self.model, sources, *arguments, weights=self._weights)
         shared = self._shared.get(workers) or SharedDecoding(self.model, self._name, workers)
         self._shared[workers] = shared
@@ -248,7 +248,7 @@ class Translator(TextModel):
         self._shared.clear()
 
     def _aligned(self, sources: list[list[int]], translations: list[Translation], batch_size: int) -> list[Translation]:
-        with self._arithmetic():
+        with self.arithmetic():
             return aligned(self.model, self.tokenizer, sources, translations, batch_size)
 
     def _encode(self, texts: Sequence[str], where: Where, ignore_case: bool | None = None) -> list[list[int]]:

@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.checks import DROPOUT, central_difference, gpt_batch, random_model, small_gpt_config
+from tests.checks import DROPOUT, gpt_batch, random_model, small_gpt_config
+from toolkit.explain.check import central_difference
 from toolkit.models.gpt import GPT, GPTBatch
 from toolkit.nn import rows as rows_module
 from toolkit.nn.tape import Tape

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from tests.checks import batch_of, gpt_batch, random_model, random_pairs, small_config, small_gpt_config
+from toolkit.functional.attention import softmax_over_keys
 from toolkit.nn.attention import CrossAttention, SelfAttention
+from toolkit.nn.blocks import DecoderBlock
 from toolkit.nn.module import Model
 from toolkit.nn.recorder import Recorder
 from toolkit.nn.rows import Rows
@@ -60,15 +63,29 @@ def test_every_sequence_has_its_map(pair, dropout):
 
 
 def test_only_those_asked_for_are_kept(pair):
-    recorder = Recorder([pair.cross])
-    run(pair, recorder, [3, 2], [2, 2])
-    assert {record.owner for record in recorder.records} == {pair.cross}
-    assert {record.name for record in recorder.records} == {"probabilities"}
+    of_cross, scores = Recorder([pair.cross]), Recorder(names=["scores"])
+    run(pair, of_cross, [3, 2], [2, 2])
+    assert {record.owner for record in of_cross.records} == {pair.cross}
+    assert {record.name for record in of_cross.records} == {
+        "query",
+        "key",
+        "value",
+        "scores",
+        "probabilities",
+        "context",
+    }
+    run(pair, scores, [3, 2], [2, 2])
+    assert [(each.owner, each.name) for each in scores.records] == [
+        (owner, "scores") for owner in (pair.own, pair.own, pair.cross, pair.cross)
+    ]
 
 
-def test_listening_changes_nothing(pair):
-    arguments = ([3, 2], [4, 1])
-    np.testing.assert_array_equal(run(pair, Recorder(), *arguments), run(pair, None, *arguments))
+def test_scores_that_nobody_wants_are_not_computed(pair, monkeypatch):
+    calls = []
+    monkeypatch.setattr("toolkit.nn.attention.scaled_scores", lambda *arguments: calls.append(arguments))
+    for recorder in (None, Recorder(names=["probabilities"]), Recorder([])):
+        run(pair, recorder, [3, 2], [2, 2])
+    assert not calls
 
 
 def test_records_are_copies():
@@ -78,3 +95,153 @@ def test_records_are_copies():
     ((owner, name, kept, where),) = recorder.records
     assert (owner, name, kept.tolist(), where) == ("owner", "name", [1, 1, 1], "where")
     Tape().record("owner", "name", value)  # nobody listens
+
+
+MODELS = {
+    "seq2seq": small_config(),
+    "post-norm, learned": small_config(norm="post", positions="learned", bias=False, tie="none", output_bias=True),
+    "gpt": small_gpt_config(),
+    "grouped, rms, swiglu": small_gpt_config(key_value_heads=2, norm="rms", activation="swiglu", tie=False),
+    "learned": small_gpt_config(positions="learned", output_bias=True, bias=True),
+}
+
+
+def model_pass(config, recorder, tape=None):
+    """The model, its recorded pass over a ragged batch, the rows of its sides, and the logits."""
+    rng = np.random.default_rng(5)
+    model, tape = random_model(config, rng), tape or Tape(recorder=recorder)
+    if model.kind == "gpt":
+        batch = gpt_batch(rng, [3, 3, 5])
+        return model, model.logits(model.read(batch.inputs, batch.rows, tape), tape).copy()
+    batch = batch_of(random_pairs(rng, 5))
+    memory = model.encode(batch.sources, batch.source_rows, tape)
+    return model, model.logits(model.decode(batch.inputs, memory, batch.rows, tape), tape).copy()
+
+
+def blocks_of(model):
+    return model.trunk.blocks if model.kind == "gpt" else [*model.encoder, *model.decoder]
+
+
+def attentions_of(model):
+    blocks = blocks_of(model)
+    return [b.attention for b in blocks] + [b.cross_attention for b in blocks if isinstance(b, DecoderBlock)]
+
+
+def values(recorder, owner, name):
+    return [record for record in recorder.records if record.owner is owner and record.name == name]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_probabilities_are_the_softmax_of_the_scores_that_the_mask_leaves(name):
+    recorder = Recorder()
+    model, _ = model_pass(MODELS[name], recorder)
+    for module in attentions_of(model):
+        shown = zip(values(recorder, module, "scores"), values(recorder, module, "probabilities"), strict=True)
+        for scores, probabilities in shown:
+            seen = np.ones(scores.value.shape, bool)
+            if isinstance(module, SelfAttention):
+                seen = np.tril(seen) if module.causal else seen
+            elif scores.where.real is not None:
+                seen &= scores.where.real[:, None, None, :]
+            again = np.where(seen, scores.value, -np.inf).swapaxes(-1, -2).copy()
+            softmax_over_keys(again, None)
+            np.testing.assert_allclose(again, probabilities.value, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_and_contexts_follow_from_queries_keys_and_values(name):
+    recorder = Recorder()
+    model, _ = model_pass(MODELS[name], recorder)
+    for module in attentions_of(model):
+        query, key, value, context = (
+            values(recorder, module, each)[0].value for each in ("query", "key", "value", "context")
+        )
+        group = np.arange(module.heads) // (module.heads // key.shape[1])  # the head of keys of each head of queries
+        shown = zip(values(recorder, module, "scores"), values(recorder, module, "probabilities"), strict=True)
+        for scores, probabilities in shown:
+            crosses = isinstance(module, CrossAttention)
+            span = scores.where.span if crosses else scores.where
+            for number in range(span.count):
+                rows = slice(span.rows.start + number * span.length, span.rows.start + (number + 1) * span.length)
+                keys = scores.where.keys[number] if crosses else rows
+                k, v = key[keys][:, group], value[keys][:, group]
+                products = np.einsum("thk,shk->hts", query[rows], k) / module.head_width**0.5
+                np.testing.assert_allclose(scores.value[number], products, atol=1e-12)
+                mixed = np.einsum("hst,shk->thk", probabilities.value[number], v)
+                np.testing.assert_allclose(context[rows].reshape(mixed.shape), mixed, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sums_norms_and_logits_follow_from_what_was_shown_before(name):
+    recorder = Recorder()
+    model, logits = model_pass(MODELS[name], recorder)
+
+    def one(owner, what):
+        (record,) = values(recorder, owner, what)
+        return record.value
+
+    for block in blocks_of(model):
+        attention, feed_forward = block.around_attention, block.around_feed_forward
+        before = one(attention, "sum") if attention.pre_norm else one(attention.norm, "output")
+        if isinstance(block, DecoderBlock):
+            around = block.around_cross_attention
+            np.testing.assert_allclose(one(around, "sum"), before + one(block.cross_attention.output, "output"))
+            before = one(around, "sum") if around.pre_norm else one(around.norm, "output")
+        np.testing.assert_allclose(
+            one(feed_forward, "sum"), before + one(block.feed_forward.contract, "output"), atol=1e-12
+        )
+    last = blocks_of(model)[-1].around_feed_forward.norm
+    if model.kind == "gpt":
+        last = model.trunk.norm
+    elif model.config.norm == "pre":
+        last = model.decoder_norm
+    expected = one(last, "output") @ model.output.table.data.T
+    if model.output_bias:
+        expected += model.output_bias.data
+    np.testing.assert_allclose(one(model, "logits"), expected, atol=1e-12)
+    np.testing.assert_array_equal(one(model, "logits"), logits)
+
+
+def test_a_turned_query_is_shown_after_turning():
+    recorder = Recorder()
+    model, _ = model_pass(MODELS["gpt"], recorder)
+    module = model.trunk.blocks[0].attention
+    (query,), (product,) = (values(recorder, *each) for each in ((module, "query"), (module.query_key_value, "output")))
+    before = product.value[:, : model.config.width].reshape(query.value.shape)
+    np.testing.assert_allclose(np.linalg.norm(query.value, axis=2), np.linalg.norm(before, axis=2))
+    first = [0, 3, 6]  # position 0 of each text is turned by nothing
+    np.testing.assert_array_equal(query.value[first], before[first])
+    assert (np.abs(np.delete(query.value - before, first, axis=0)).max(axis=(1, 2)) > 1e-3).all()
+
+
+@pytest.mark.parametrize("name", ["post-norm, learned", "seq2seq", "learned"])
+def test_what_is_added_for_positions_is_shown(name):
+    recorder = Recorder()
+    model, _ = model_pass(MODELS[name], recorder)
+    for side in [model.trunk.input] if model.kind == "gpt" else [model.source, model.target]:
+        embedded = [record.value for record in values(recorder, side.embedding, "output")]
+        (added,), (total,) = (values(recorder, side.positions, each) for each in ("positions", "output"))
+        assert any(
+            np.array_equal(total.value, each + added.value) for each in embedded if len(each) == len(added.value)
+        )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_recording_changes_nothing(name):
+    _, recorded = model_pass(MODELS[name], Recorder())
+    _, alone = model_pass(MODELS[name], None)
+    np.testing.assert_array_equal(recorded, alone)
+
+
+def test_gradients_are_the_same_while_recording():
+    rng = np.random.default_rng(5)
+    model, batch = random_model(MODELS["seq2seq"], rng), batch_of(random_pairs(rng, 5))
+    found = []
+    for recorder in (None, Recorder()):
+        vector = np.zeros_like(model.vector)
+        tape = Tape(model.views(vector), recorder=recorder)
+        model.loss(batch, tape)
+        model.backward(tape)
+        assert tape.finished
+        found.append(vector)
+    np.testing.assert_array_equal(*found)

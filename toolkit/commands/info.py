@@ -8,6 +8,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from toolkit.commands.console import emit
+from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, load_model, read_json, read_metrics
 from toolkit.text_model import TextModel
@@ -31,8 +32,10 @@ class Info:
 def describe(directory: Path) -> dict[str, Any]:
     """Everything that is known about a model.  Raises ModelError where it is damaged: all of it is read."""
     config, metrics = read_json(directory / CONFIG_FILE), read_metrics(directory)
-    model, tokenizer = load_model(directory), load_tokenizer(directory)
-    TextModel(model, tokenizer, str(directory))  # which refuses a tokenizer of another model
+    model = load_model(directory)
+    tokenizer = None if isinstance(model, AutoEncoder) else load_tokenizer(directory)
+    if tokenizer:
+        TextModel(model, tokenizer, str(directory))  # which refuses a tokenizer of another model
     parts: dict[str, int] = {}
     for name, parameter in model.arrays().items():
         part = name.removeprefix("trunk.").split(".")[0]
@@ -44,7 +47,7 @@ def describe(directory: Path) -> dict[str, Any]:
         "parameters": {"total": model.parameter_count, **parts},
         "bytes": {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()},
         "weights": _stored_type(directory / WEIGHTS_FILE),
-        "tokenizer": {"kind": type(tokenizer).__name__, "vocab_size": tokenizer.vocab_size},
+        "tokenizer": tokenizer and {"kind": type(tokenizer).__name__, "vocab_size": tokenizer.vocab_size},
         "settings": config["model"],
         "command": metrics.pop("command", None),
         "training": settings if isinstance(settings := metrics.pop("settings", {}), dict) else {},
@@ -60,11 +63,12 @@ def _stored_type(path: Path) -> str:
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    sizes, parameters = facts["bytes"], facts["parameters"]
+    sizes, parameters, tokenizer = facts["bytes"], facts["parameters"], facts["tokenizer"]
+    reads = f"{tokenizer['kind']}, {tokenizer['vocab_size']} tokens" if tokenizer else "none: it reads vectors"
     lines = [
         f"model       {facts['model']}",
         f"kind        {facts['kind']}, format {facts['format']}",
-        f"tokenizer   {facts['tokenizer']['kind']}, {facts['tokenizer']['vocab_size']} tokens",
+        f"tokenizer   {reads}",
         f"on disk     {sum(sizes.values()) / 1e6:.2f} MB, weights as {facts['weights']}",
         f"made by     {facts['command'] or 'not recorded'}",
     ]

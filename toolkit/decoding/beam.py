@@ -14,6 +14,7 @@ from toolkit.decoding.config import GenerationConfig
 from toolkit.decoding.constraints import Constraints
 from toolkit.decoding.distribution import best_continuations, log_sum_exp
 from toolkit.decoding.hypothesis import Hypothesis, length_penalty
+from toolkit.decoding.observer import Observer, Ranking
 from toolkit.decoding.session import Session, fill_holes
 from toolkit.functional.arrays import Array
 
@@ -55,7 +56,9 @@ class _Continuations:
         return _Continuations(*(x[rows, order] for x in vars(self).values()))
 
 
-def beam_search(session: Session, constraints: Constraints, config: GenerationConfig) -> list[list[Hypothesis]]:
+def beam_search(
+    session: Session, constraints: Constraints, config: GenerationConfig, observer: Observer | None = None
+) -> list[list[Hypothesis]]:
     """The best `num_return_sequences` hypotheses found for each sentence, best first (fewer where fewer exist).
 
     It begins with one beam, because K equal ones would find K times the same, and as long as a prefix lasts there is
@@ -68,28 +71,43 @@ def beam_search(session: Session, constraints: Constraints, config: GenerationCo
     nothing = np.zeros((count, 1, 0))
     beams = _Beams(np.arange(count), session.begin, np.zeros((count, 1)), nothing.astype(np.int64), nothing)
     while len(beams.sentences):
-        continuations, at_limit = _continue(session.logits(beams.last), beams, constraints, 2 * config.num_beams)
+        logits, most = session.logits(beams.last), 2 * config.num_beams
+        continuations, at_limit = _continue(logits, beams, constraints, most, observer)
         ended = _collect(continuations, beams, constraints, at_limit, config, finished)
         live = continuations.unfinished(config.num_beams, constraints.end)
         thresholds = finished.thresholds[beams.sentences]
         done = search_is_over(config, live.scores.max(axis=1), thresholds, beams.step + 1, limits[beams.sentences])
         # A single beam that has ended is greedy search, and its second thoughts are not followed.
         done |= at_limit | (ended[:, 0] if config.num_beams == 1 else False)
+        if observer is not None:
+            observer.ranked(_ranking(beams, continuations, ended, live, done))
         beams = _grow(session, beams, live, fill_holes(~done))
     return [hypotheses[: config.num_return_sequences] for hypotheses in finished.hypotheses]
 
 
-def _continue(logits: Array, beams: _Beams, constraints: Constraints, count: int) -> tuple[_Continuations, Array]:
+def _ranking(beams: _Beams, found: _Continuations, ended: Array, live: _Continuations, done: Array) -> Ranking:
+    """What an observer is shown of a step."""
+    every = (found.beams, found.tokens, found.scores, found.log_probs)
+    return Ranking(beams.sentences, *every, ended, live.beams, live.tokens, done)
+
+
+def _continue(
+    logits: Array, beams: _Beams, constraints: Constraints, count: int, observer: Observer | None = None
+) -> tuple[_Continuations, Array]:
     """Rank the permitted continuations of all beams of a sentence together; and which sentences are at their limit.
 
     Shapes: logits (B·W, V).
     """
     normalizers, written = log_sum_exp(logits), None
+    if observer is not None:
+        observer.scored(beams.sentences, logits, normalizers)
     if constraints.reshape:  # log-probabilities, not logits
         logits -= normalizers[:, None]
         normalizers[:] = 0
         written = beams.written.reshape(len(logits), beams.step)
     own, at_limit = constraints.impose(logits, normalizers, beams.sentences, beams.step, written)
+    if observer is not None:
+        observer.constrained(logits, normalizers)
     normalizers = normalizers.reshape(beams.scores.shape)
     sums, parents, tokens = best_continuations(logits, beams.scores - normalizers, count)
     log_probs = sums

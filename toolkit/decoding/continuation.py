@@ -9,6 +9,7 @@ from toolkit.decoding.config import ContinuationConfig
 from toolkit.decoding.constraints import Constraints
 from toolkit.decoding.hypothesis import Hypothesis
 from toolkit.decoding.kept import KeptPrompt
+from toolkit.decoding.observer import Observer
 from toolkit.decoding.processors import Bans, Processors
 from toolkit.decoding.prompts import PromptSession
 from toolkit.decoding.search import check_watch, decode, make_writer, sequences_each
@@ -38,6 +39,7 @@ def continue_prompts(
     first: int = 0,
     watch: Callable[[], Watcher] | None = None,
     end: int = EOS,
+    observer: Observer | None = None,
 ) -> list[list[Hypothesis]]:
     """Continue every prompt; returns `num_return_sequences` hypotheses for each, best first, in input order.
 
@@ -51,6 +53,7 @@ def continue_prompts(
     watch: makes a watcher for each sequence, which is told every id that the sequence writes, and ends it by saying
     True; what has ended so is finished.
     end: the special id that ends an output; no other is written.
+    observer: of one prompt, is told what is considered on the way.
 
     Raises DataError for prompts that the model cannot read or that leave no room, ConfigError for bans that are none,
     for an end that is no special id, and for a watched beam search.
@@ -67,7 +70,7 @@ def continue_prompts(
     for begin in range(0, len(order), together):
         chosen = order[begin : begin + together]
         session, constraints = task.begin([texts[index] for index in chosen])
-        found = decode(session, constraints, config, [first + index for index in chosen], watch)
+        found = decode(session, constraints, config, [first + index for index in chosen], watch, observer)
         for index, hypotheses in zip(chosen, found, strict=True):
             results[index] = hypotheses
     return results

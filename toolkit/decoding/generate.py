@@ -7,6 +7,7 @@ import numpy as np
 from toolkit.decoding.config import GenerationConfig
 from toolkit.decoding.constraints import Constraints
 from toolkit.decoding.hypothesis import Hypothesis
+from toolkit.decoding.observer import Observer
 from toolkit.decoding.processors import Bans, Processors
 from toolkit.decoding.search import decode, sequences_each
 from toolkit.decoding.session import Seq2SeqSession
@@ -28,6 +29,7 @@ def generate(
     numbers: Sequence[int] | None = None,
     bans: Sequence[Sequence[int]] = (),
     weights: StepWeights | None = None,
+    observer: Observer | None = None,
 ) -> list[list[Hypothesis]]:
     """Decode every source sentence; returns `num_return_sequences` hypotheses for each, best first, in input order.
 
@@ -40,6 +42,7 @@ def generate(
     parts of a long input give the samples of the whole.
     bans: sequences of ids that no output contains, but for its prefix.
     weights: from an earlier call: copies that need not be made again.
+    observer: of one sentence, is told what is considered on the way.
 
     Raises ConfigError where max_new_tokens exceeds what the model can write and for bans that are none, DataError for
     sources and prefixes that it cannot read.
@@ -64,7 +67,7 @@ def generate(
         session = Seq2SeqSession(model, [sources[index] for index in repeated], pool, room, weights)
         begun, processors = [prefixes[index] for index in repeated], Processors(config, banned, [()] * len(repeated))
         constraints = Constraints(limits[repeated], begun, config.min_new_tokens, config.forced_end, processors)
-        found = decode(session, constraints, config, [numbers[index] for index in chosen])
+        found = decode(session, constraints, config, [numbers[index] for index in chosen], observer=observer)
         for index, hypotheses in zip(chosen, found, strict=True):
             results[index] = hypotheses
     return results

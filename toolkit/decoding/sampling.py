@@ -7,6 +7,7 @@ import numpy as np
 
 from toolkit.decoding.config import GenerationConfig
 from toolkit.decoding.distribution import best_continuations, largest_first
+from toolkit.decoding.observer import Observer
 from toolkit.functional.arrays import Array
 
 # Top-p seldom keeps more tokens than this: so many of the largest are found and sorted before all are.
@@ -63,23 +64,33 @@ def draw(weights: Array, uniform: Array) -> Array:
     return (cumulative > (uniform * cumulative[:, -1])[:, None]).argmax(axis=1)
 
 
-def choose_tokens(logits: Array, uniform: Array, config: GenerationConfig) -> Array:
+def choose_tokens(logits: Array, uniform: Array, config: GenerationConfig, observer: Observer | None = None) -> Array:
     """The next tokens by temperature, top-k, top-p, min-p and one uniform number a row.  Shapes: (N, V), (N,) -> (N,).
 
     Top-k may come before the temperature, which keeps the order of tokens. Min-p keeps p ≥ min_p · max p (Nguyen et al.
     2024, section 3).
     """
-    tokens = None
+    tokens, watch = None, _unwatched if observer is None else observer.weighed
+    if observer is not None:
+        watch("temperature", None, weights_of(logits, config.temperature))
     if 0 < config.top_k < logits.shape[1]:
         tokens = top_k_tokens(logits, config.top_k)
         logits = np.take_along_axis(logits, tokens, axis=1)
     weights = weights_of(logits, config.temperature)
+    if tokens is not None:
+        watch("top_k", tokens, weights)
     if config.top_p < 1:
         weights[~nucleus(weights, config.top_p)] = 0
+        watch("top_p", tokens, weights)
     if config.min_p > 0:
         weights[weights < config.min_p] = 0
+        watch("min_p", tokens, weights)
     chosen = draw(weights, uniform)
     return chosen if tokens is None else tokens[np.arange(len(tokens)), chosen]
+
+
+def _unwatched(_stage: str, _tokens: Array | None, _weights: Array) -> None:
+    """There is no observer."""
 
 
 class Sampler:
@@ -88,8 +99,8 @@ class Sampler:
     A sequence's number for a step depends on nothing else, neither on its batch mates nor on when they end.
     """
 
-    def __init__(self, config: GenerationConfig, keys: list[tuple[int, ...]]):
-        self._config = config
+    def __init__(self, config: GenerationConfig, keys: list[tuple[int, ...]], observer: Observer | None = None):
+        self._config, self._observer = config, observer
         self._generators = [np.random.default_rng(key) for key in keys]
         self._uniform = np.empty((len(keys), _NUMBERS))
 
@@ -98,4 +109,4 @@ class Sampler:
         if place == 0:
             for sequence in sequences:
                 self._uniform[sequence] = self._generators[sequence].random(_NUMBERS)
-        return choose_tokens(logits, self._uniform[sequences, place], self._config)
+        return choose_tokens(logits, self._uniform[sequences, place], self._config, self._observer)

@@ -6,6 +6,7 @@ from toolkit.decoding.beam import beam_search
 from toolkit.decoding.config import GenerationConfig
 from toolkit.decoding.constraints import Constraints
 from toolkit.decoding.hypothesis import Hypothesis
+from toolkit.decoding.observer import Observer
 from toolkit.decoding.sampling import Sampler
 from toolkit.decoding.session import Session
 from toolkit.decoding.writer import Watcher, Writer, follow
@@ -17,15 +18,21 @@ def sequences_each(config: GenerationConfig) -> int:
     return config.num_return_sequences if config.samples else 1
 
 
-def make_writer(session: Session, constraints: Constraints, config: GenerationConfig, numbers: Sequence[int]) -> Writer:
+def make_writer(
+    session: Session,
+    constraints: Constraints,
+    config: GenerationConfig,
+    numbers: Sequence[int],
+    observer: Observer | None = None,
+) -> Writer:
     """Greedy search or sampling of `sequences_each` outputs for every text.
 
     numbers: of the texts. Every sample has its own generator, seeded by the seed, its text and its place among them.
     """
     if not config.samples:
-        return Writer(session, constraints, config.length_penalty)
+        return Writer(session, constraints, config.length_penalty, observer=observer)
     keys = [(config.seed, number, sample) for number in numbers for sample in range(config.num_return_sequences)]
-    return Writer(session, constraints, config.length_penalty, Sampler(config, keys))
+    return Writer(session, constraints, config.length_penalty, Sampler(config, keys, observer), observer)
 
 
 def decode(
@@ -34,12 +41,16 @@ def decode(
     config: GenerationConfig,
     numbers: Sequence[int],
     watch: Callable[[], Watcher] | None = None,
+    observer: Observer | None = None,
 ) -> list[list[Hypothesis]]:
-    """The hypotheses for every text of a session, best first; `watch` makes a watcher for each sequence."""
+    """The hypotheses for every text of a session, best first; `watch` makes a watcher for each sequence.
+
+    observer: is told what is considered on the way, which changes nothing.
+    """
     check_watch(config, watch)
     if config.num_beams > 1:
-        return beam_search(session, constraints, config)
-    writer, count = make_writer(session, constraints, config, numbers), sequences_each(config)
+        return beam_search(session, constraints, config, observer)
+    writer, count = make_writer(session, constraints, config, numbers, observer), sequences_each(config)
     watchers = None if watch is None else [watch() for _ in constraints.limits]
     outputs = follow(writer, watchers)
     groups = (outputs[begin : begin + count] for begin in range(0, len(outputs), count))

@@ -7,6 +7,7 @@ import numpy as np
 from toolkit.decoding.constraints import Constraints
 from toolkit.decoding.distribution import log_sum_exp
 from toolkit.decoding.hypothesis import Hypothesis, hypothesis_of
+from toolkit.decoding.observer import Observer
 from toolkit.decoding.session import Session, fill_holes
 from toolkit.functional.arrays import Array
 
@@ -32,10 +33,16 @@ class Writer:
     """
 
     def __init__(
-        self, session: Session, constraints: Constraints, length_penalty: float, choose: Choose = most_probable
+        self,
+        session: Session,
+        constraints: Constraints,
+        length_penalty: float,
+        choose: Choose = most_probable,
+        observer: Observer | None = None,
     ):
         count = len(constraints.limits)
         self._session, self._constraints, self._choose = session, constraints, choose
+        self._observer = observer
         self._length_penalty, self.end_mark = length_penalty, constraints.end
         self._sequences, self._last = np.arange(count), session.begin
         self._goes_on = np.ones(count, bool)  # of each of `_sequences`: False until it has left the session
@@ -60,9 +67,15 @@ class Writer:
             )
         logits = self._session.logits(self._last)
         normalizers = log_sum_exp(logits)
+        if self._observer is not None:
+            self._observer.scored(sequences, logits, normalizers)
         written = self._written[sequences, :step] if self._constraints.reshape else None
         own, at_limit = self._constraints.impose(logits, normalizers, sequences, step, written)
+        if self._observer is not None:
+            self._observer.constrained(logits, normalizers)
         self._last = last = self._choose(logits, sequences, step)
+        if self._observer is not None:
+            self._observer.chosen(last)
         self._log_probs[sequences, step] = own[np.arange(len(last)), last] - normalizers
         self._written[sequences, step] = last
         self._lengths[sequences] += 1

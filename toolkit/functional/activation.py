@@ -91,7 +91,9 @@ def activated_linear(
     want_slope: bool = True,
     empty: Empty = np.empty,
 ) -> tuple[Array, Saved]:
-    """y = f(x W + b), and where a dropout mask is given, y = f(x W + b) · mask · scale.
+    """An affine map, and a function of each of its results:
+
+        y = f(x W + b)        with a dropout mask, y = f(x W + b) · mask · scale
 
     Shapes: x (N, D), weight (D, F), bias (F,) or None, mask (N, F) or None -> y (N, F).
     """

@@ -35,7 +35,9 @@ def causal_attention(
     out: Array | None = None,
     empty: Empty = np.empty,
 ) -> tuple[Array, list[Saved]]:
-    """`attention` of every query to the keys up to its own.
+    """`attention` of every query to the keys up to its own:
+
+        P = softmax over s ≤ t of (q_t · k_s / √K)        context_t = Σ_{s ≤ t} P_ts v_s
 
     Shapes: query (B, T, H, K), key and value (B, T, G, K), mask (B, H, T, T) -> context (B, T, H, K).
     """
@@ -54,6 +56,8 @@ def causal_attention_backward(
     dcontext: Array, saved: list[Saved], out: tuple[Array, Array, Array] | None = None, empty: Empty = np.empty
 ) -> tuple[Array, Array, Array]:
     """Every block of queries adds to the gradients of the keys and values that it saw; the last one saw all.
+
+        dK_s = Σ over blocks of dK_s        dV_s = Σ over blocks of dV_s        each by `attention_backward`
 
     Returns dquery (B, T, H, K), dkey and dvalue (B, T, G, K), written to the three arrays of `out` where given.
     """

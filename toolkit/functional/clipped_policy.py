@@ -34,9 +34,11 @@ def clipped_policy(new: Array, old: Array, advantages: Array, clip: float) -> tu
 
 
 def clipped_policy_backward(dloss: float, saved: Saved) -> tuple[Array]:
-    """dnew = -r A where the ratio itself is the smaller, because dr/dnew = r; 0 where it has left the clip's range.
+    """The ratio is its own slope, dr/dnew = r, and counts where it has not left the clip's range:
 
-    At r = 1, before the first update, that is REINFORCE's -A (Williams 1992).  Returns (N,).
+        dnew = -r A dloss where r A ≤ clip(r, 1 - ε, 1 + ε) A, and 0 elsewhere
+
+    At r = 1, before the first update, that is REINFORCE's -A (Williams 1992).  Returns dnew (N,).
     """
     plain, is_clipped = saved
     return (np.where(is_clipped, 0, plain) * -dloss,)

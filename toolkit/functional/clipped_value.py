@@ -24,8 +24,10 @@ def clipped_value(values: Array, old: Array, returns: Array, clip: float) -> tup
 
 
 def clipped_value_backward(dloss: float, saved: Saved) -> tuple[Array]:
-    """dv = v - R where the plain error is the larger or both are one; 0 where the clipped one is, as it does not move.
+    """A value beyond the clip does not move the clipped error:
 
-    Returns (N,).
+        dv = (v - R) dloss where the plain error is the larger or both are one, and 0 elsewhere
+
+    Returns dv (N,).
     """
     return (saved * dloss,)

@@ -23,12 +23,22 @@ def drop_byte(rate: float) -> int:
 
 
 def dropout(x: Array, mask: Array, scale: float, empty: Empty = np.empty) -> tuple[Array, Saved]:
-    """y = x · mask · scale.  Shapes: x, mask (N, D) -> y (N, D)."""
+    """What the mask drops becomes 0, and what it keeps is scaled up:
+
+        y = x · mask · scale
+
+    Shapes: x, mask (N, D) -> y (N, D).
+    """
     return _masked(x, mask, scale, empty), (mask, scale)
 
 
 def dropout_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> tuple[Array]:
-    """What was dropped had no effect and gets no gradient: dx = dy · mask · scale."""
+    """What was dropped had no effect and gets no gradient:
+
+        dx = dy · mask · scale
+
+    Returns dx (N, D).
+    """
     mask, scale = saved
     return (_masked(dy, mask, scale, empty),)
 

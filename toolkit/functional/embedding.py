@@ -6,7 +6,9 @@ from toolkit.functional.arrays import Array, Empty, Saved
 
 
 def embedding(ids: Array, table: Array, scale: float = 1.0, empty: Empty = np.empty) -> tuple[Array, Saved]:
-    """y_n = scale · table[ids_n].
+    """Every id is replaced by its row of the table:
+
+        y_n = scale · table[ids_n]
 
     Shapes: ids (N,) of integers in [0, V), table (V, D) -> y (N, D).
     """
@@ -19,7 +21,9 @@ def embedding(ids: Array, table: Array, scale: float = 1.0, empty: Empty = np.em
 
 
 def embedding_backward(dy: Array, saved: Saved, table_gradient: Array) -> None:
-    """A row that was looked up k times receives k gradients: table_gradient[v] += scale · Σ_{n: ids_n = v} dy_n.
+    """A row that was looked up k times receives k gradients:
+
+        table_gradient[v] += scale · Σ_{n: ids_n = v} dy_n
 
     The table is large and the batch touches few of its rows, so the sum goes straight into `table_gradient` (V, D)
     instead of into a table of zeros. Sorting by id turns the scattered sum into sums over consecutive rows.

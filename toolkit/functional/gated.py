@@ -16,7 +16,9 @@ def gated_linear(
     want_slope: bool = True,
     empty: Empty = np.empty,
 ) -> tuple[Array, Saved]:
-    """y = silu(g) · u with [g | u] = x W + b, and where a dropout mask is given, y = silu(g) · u · mask · scale.
+    """Half of a product is a gate for the other half:
+
+        [g | u] = x W + b        y = silu(g) · u        with a dropout mask, y = silu(g) · u · mask · scale
 
     Shapes: x (N, D), weight (D, 2F), bias (2F,) or None, mask (N, F) or None -> y (N, F).
 

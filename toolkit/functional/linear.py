@@ -7,8 +7,11 @@ from toolkit.functional.few_rows import product
 
 
 def linear(x: Array, weight: Array, bias: Array | None, empty: Empty = np.empty) -> tuple[Array, Saved]:
-    """y = x W + b, with b left out where it is None.
+    """Every output is a weighted sum of all inputs, plus a bias:
 
+        y = x W + b
+
+    b is left out where it is None.
     Shapes: x (N, D), weight (D, F), bias (F,) -> y (N, F).
     """
     y = product(x, weight, empty((len(x), weight.shape[1]), x.dtype))

@@ -37,6 +37,8 @@ def rotary(
 def rotary_backward(dy: Array, saved: Saved, out: Array | None = None, empty: Empty = np.empty) -> tuple[Array]:
     """A rotation's transpose is its inverse: the gradient is turned back by the same angles.
 
+        dx_i = dy_i cos θ_i + dy_{i+K/2} sin θ_i        dx_{i+K/2} = dy_{i+K/2} cos θ_i - dy_i sin θ_i
+
     Returns dx (N, H, K), written to `out` where given, which may be `dy` itself.
     """
     cosine, sine = saved

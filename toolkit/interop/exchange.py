@@ -12,6 +12,7 @@ from toolkit.interop.hugging_face import HuggingFaceModel, write_hugging_face
 from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
 from toolkit.interop.tokenizer_writing import write_tokenizer
 from toolkit.interop.vocabulary import Vocabulary
+from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import CONFIG_FILE, load_model, read_json, save_model
@@ -68,7 +69,10 @@ def export_model(
         raise ConfigError(f"to is {to!r}: it must be one of {', '.join(get_args(Format))}")
     found, directory = find_model(model), Path(directory)
     check_new_directory(directory, "DIRECTORY")
-    loaded, tokenizer = load_model(found), load_tokenizer(found)
+    loaded = load_model(found)
+    if isinstance(loaded, AutoEncoder):
+        raise ModelError(f"{found} is an auto-encoder, which no other library has: only models of texts are exported")
+    tokenizer = load_tokenizer(found)
     _check_sizes(loaded, tokenizer, found)
     with replaced_directory(directory) as new:
         if to == "ctranslate2":

@@ -103,6 +103,7 @@ class GPT(Model):
         scores = np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
         if self.output_bias:
             scores += self.output_bias.data
+        tape.record(self, "logits", scores)
         return scores
 
     def loss(self, batch: GPTBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:

@@ -17,6 +17,7 @@ from safetensors.numpy import load_file, save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import atomic_writer
+from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardConfig, RewardModel
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
@@ -35,6 +36,7 @@ _KINDS = {
     GPT.kind: (GPT, GPTConfig),
     RewardModel.kind: (RewardModel, RewardConfig),
     ActorCritic.kind: (ActorCritic, ActorCriticConfig),
+    AutoEncoder.kind: (AutoEncoder, AutoEncoderConfig),
 }
 
 

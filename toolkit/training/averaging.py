@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from toolkit.errors import ModelError
-from toolkit.models.storage import CONFIG_FILE, METRICS_FILE, WEIGHTS_FILE, load_model
+from toolkit.models.autoencoder import AutoEncoder
+from toolkit.models.storage import CONFIG_FILE, METRICS_FILE, WEIGHTS_FILE, load_model, read_json
 from toolkit.nn.module import Model
 
 
@@ -28,10 +29,13 @@ def average_models(directories: Sequence[Path]) -> Model:
 
 
 def tokenizer_files(directory: Path) -> dict[str, bytes]:
-    """What a model directory holds beside the model itself, by name.  Raises ModelError where that is nothing."""
+    """What a model directory holds beside the model itself, by name.
+
+    Raises ModelError where that is nothing and the model reads texts.
+    """
     own = (CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE)
     files = {path.name: path.read_bytes() for path in sorted(directory.iterdir()) if _is_tokenizer(path, own)}
-    if not files:
+    if not files and read_json(directory / CONFIG_FILE).get("kind") != AutoEncoder.kind:
         raise ModelError(f"{directory} has no tokenizer: copy the whole model again")
     return files
 

@@ -30,7 +30,7 @@ class TrainingConfig:
     beta1: float = 0.9
     beta2: float = 0.98
     eps: float = 1e-9
-    eps_inside: bool = False  # of adam and adamw: ε is added under the root, to the second moment, and not to the root
+    eps_inside: bool = False  # ε is added to Adam's second moment, under the root, and not to the root
     clip: float = 1.0  # largest norm of an update's gradient; 0 does not clip
     label_smoothing: float = 0.1
     subword_alpha: float = 0.0  # subword regularisation: 0.1-0.3 for unigram, dropout probability for BPE; 0 off

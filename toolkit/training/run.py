@@ -110,7 +110,7 @@ class Run:
     def save(
         self,
         model: Model,
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizer | None,
         moments: tuple[Array, Array],
         progress: Progress,
         *,
@@ -120,7 +120,8 @@ class Run:
     ) -> Path:
         """Write a checkpoint, make it the last one (and the best one), and remove those that are not kept.
 
-        raw: the parameters, where the model's are averages of them. keep: so many of the newest checkpoints are kept.
+        tokenizer: None where the model reads no text. raw: the parameters, where the model's are averages of them.
+        keep: so many of the newest checkpoints are kept.
         Raises DataError, naming the last good checkpoint, where it cannot be written.
         """
         step = self.path / f"step-{progress.update:06d}"
@@ -131,7 +132,8 @@ class Run:
                 with replaced_directory(step) as new:
                     metrics = {"update": progress.update, "validation": progress.scores}
                     save_model(model, new, {**metrics, "command": self.command, "settings": self.settings})
-                    tokenizer.save(new)
+                    if tokenizer is not None:
+                        tokenizer.save(new)
                     write_training(new, model, moments, progress, raw)
                 self._written = step.name
             for name in ("best", "last") if is_best else ("last",):

@@ -41,8 +41,8 @@ class Trainer:
 
     build: makes the model without values. task: see `Workers`; also gives batches, splits them, and says what the sums
     of a validation pass mean. evaluate: scores a model on the validation set (it may decode; training itself knows no
-    decoder). run: where checkpoints go, with the tokenizer that belongs to the model. start: gives the model its values
-    in place of random ones.
+    decoder). run: where checkpoints go, with the tokenizer that belongs to the model (None: it reads no text). start:
+    gives the model its values in place of random ones.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Trainer:
         task: Any,
         config: TrainingConfig,
         run: Run,
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizer | None,
         evaluate: Callable[[Model], Evaluation],
         quiet: bool = False,
         start: Callable[[Model], None] | None = None,

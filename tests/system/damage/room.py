@@ -34,6 +34,8 @@ RECIPES = {
         ("recipe-lm", "language_model"),
         ("recipe-chat", "chat"),
         ("recipe-pref", "preference"),
+        ("recipe-ae", "autoencoder"),
+        ("recipe-swish", "residual_swish"),
     )
 }
 

@@ -1,4 +1,4 @@
-"""What a case of the check of all pairs is."""
+"""What a case of the check of all pairs is: a forward and a backward, and arguments for them."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from toolkit.functional.arrays import Array
 class Check(NamedTuple):
     """What `check_pair` takes, and the other arrays that the pair reads."""
 
-    forward: Callable[..., tuple[Any, Any]]
+    forward: Callable[..., tuple[Any, Any]]  # its parameters are named as the arguments are
     backward: Callable[[Any, Any], tuple[Array, ...]]
     arguments: list[Array]
     constants: list[Array]
@@ -29,8 +29,12 @@ class Case(NamedTuple):
 
 
 def present(gradients: tuple[Array | None, ...], with_bias: bool) -> tuple[Array, ...]:
-    """The gradients of a pair whose last one is None exactly where there is no bias."""
-    assert (gradients[-1] is not None) == with_bias
+    """The gradients of a pair whose last one is None exactly where there is no bias.
+
+    Raises AssertionError where it is not so.
+    """
+    if (gradients[-1] is not None) != with_bias:
+        raise AssertionError("there is a gradient of the bias where there is no bias, or none where there is one")
     return gradients if with_bias else gradients[:-1]
 
 

@@ -1,0 +1,168 @@
+"""A real pass of a model over one text, with all that its modules show on the way.
+
+`read_translation` and `read_text` run the model that `toolkit.load` gives, as training does: the whole target at once.
+A `Reading` knows what was read, and finds what each module showed.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from toolkit.data.collate import translation_batch
+from toolkit.data.sentences import sentence_ids
+from toolkit.decoding import GenerationConfig, generate
+from toolkit.decoding.generate import check_ids
+from toolkit.errors import DataError, ModelError
+from toolkit.explain.tokens import labels
+from toolkit.functional.arrays import Array
+from toolkit.language_model import LanguageModel
+from toolkit.models.gpt import GPT
+from toolkit.models.seq2seq import Seq2Seq
+from toolkit.nn.module import Module
+from toolkit.nn.recorder import Recorder
+from toolkit.nn.rows import Rows
+from toolkit.nn.tape import Tape
+from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.special import BOS
+from toolkit.translator import Translator
+
+# No tokenizer makes so few tokens of so many characters: what comes behind them is not even tokenized.
+_MOST_CHARACTERS = 64
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One text that went through a model, or one pair of sentences."""
+
+    model: Seq2Seq | GPT
+    tokenizer: Tokenizer
+    recorder: Recorder
+    inputs: Array  # (T,) ids that the language model or the decoder read, the begin mark included
+    following: Array  # (T,) or (T - 1,) ids that came after each of them; the last of a language model's is not known
+    sources: Array = field(
+        default_factory=lambda: np.zeros(0, np.int64)
+    )  # (S,) ids that the encoder read, end included
+    cut: Sequence[str] = ()  # a sentence for each thing that was not read
+
+    @property
+    def words(self) -> list[str]:
+        """A label for each of `inputs`."""
+        return labels(self.tokenizer, self.inputs)
+
+    @property
+    def source_words(self) -> list[str]:
+        """A label for each of `sources`."""
+        return labels(self.tokenizer, self.sources)
+
+    def found(self, module: Module, name: str, which: int = 0) -> Array:
+        """What a module showed under this name; see `found`."""
+        return found(self.recorder, module, name, which)
+
+
+def found(recorder: Recorder, module: Module, name: str, which: int = 0) -> Array:
+    """What a module showed under a name.  which: of several times, such as an embedding that both sides read.
+
+    Raises LookupError where there is no such record.
+    """
+    values = [each.value for each in recorder.records if each.owner is module and each.name == name]
+    if not -len(values) <= which < len(values):
+        raise LookupError(f"{type(module).__name__} has shown {name!r} {len(values)} times: there is no number {which}")
+    return values[which]
+
+
+def modules(model: Module, prefix: str = "") -> dict[str, Module]:
+    """Every module within a model by its dotted name, in the order of attributes; a shared one under each name."""
+    found: dict[str, Module] = {}
+    for name, value in vars(model).items():
+        members = enumerate(value) if isinstance(value, list) else [(None, value)]
+        for index, member in members:
+            if isinstance(member, Module):
+                path = f"{prefix}{name}" if index is None else f"{prefix}{name}.{index}"
+                found[path] = member
+                found.update(modules(member, path + "."))
+    return found
+
+
+def read_translation(
+    translator: Translator,
+    source: str,
+    target: str | Sequence[int] | None = None,
+    owners: Collection[Module] | None = None,
+) -> Reading:
+    """A pass over a sentence and its translation.
+
+    target: a text, or ids without marks; None is what the model itself writes (greedily). owners: the modules to listen
+    to (None: all of them; attention's maps then take H·T·S numbers a layer).
+
+    Sides that are longer than the model was trained for (`max_length`) are cut. Raises DataError for a blank source and
+    for text that the model cannot read, ModelError where the model computes what is not finite.
+    """
+    model, cut = translator.model, []
+    most = model.config.max_length - 1
+    ids = _sentence(translator.tokenizer.source, source, "the text", model.config.ignore_case, most, cut)
+    if not ids:
+        raise DataError("the text is blank: there is nothing to read")
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        if target is None:
+            target = generate(model, [ids], GenerationConfig())[0][0].ids
+        if isinstance(target, str):
+            target = _sentence(translator.tokenizer, target, "the target", False, most, cut)
+        check_ids(model, [target[:most]], "the target")
+        batch = translation_batch([np.array(ids)], [np.array(target[:most], np.int64)])
+        recorder = Recorder(owners)
+        tape = Tape(recorder=recorder)
+        memory = model.encode(batch.sources, batch.source_rows, tape)
+        logits = model.logits(model.decode(batch.inputs, memory, batch.rows, tape), tape)
+    _check_finite(logits)
+    return Reading(model, translator.tokenizer, recorder, batch.inputs, batch.labels, batch.sources, tuple(cut))
+
+
+def read_text(
+    language_model: LanguageModel, text: str | Sequence[int], owners: Collection[Module] | None = None
+) -> Reading:
+    """A pass over a text, or ids, after the begin mark of a model that knows one.  owners: as for `read_translation`.
+
+    What does not fit into the context is cut. Raises DataError for text that the model cannot read, and for an empty
+    one where there is no begin mark; ModelError where the model computes what is not finite.
+    """
+    model, cut = language_model.model, []
+    begin = [BOS] if model.config.begin else []
+    most = model.config.max_length - len(begin)
+    if isinstance(text, str):
+        kept = _readable(text, most, cut)
+        text = _first(language_model.tokenizer.encode(kept), most, "the text", cut)
+    ids = np.array([*begin, *text[:most]], np.int64)
+    if not len(ids):
+        raise DataError("the text is empty, and this model cannot begin: give it a word")
+    check_ids(model, [ids], "the text", model.config.max_length)
+    recorder = Recorder(owners)
+    tape = Tape(recorder=recorder)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        logits = model.logits(model.read(ids, Rows(np.array([len(ids)])), tape), tape)
+    _check_finite(logits)
+    return Reading(model, language_model.tokenizer, recorder, ids, ids[1:], cut=tuple(cut))
+
+
+def _sentence(tokenizer: Tokenizer, text: str, what: str, ignore_case: bool, most: int, cut: list[str]) -> list[int]:
+    [ids] = sentence_ids(tokenizer, [_readable(text, most, cut)], ignore_case)
+    return _first(ids, most, what, cut)
+
+
+def _readable(text: str, most: int, cut: list[str]) -> str:
+    """The text, or as many of its characters as can make that many tokens."""
+    characters = _MOST_CHARACTERS * most
+    if len(text) > characters:
+        cut.append(f"of {len(text)} characters only the first {characters} were tokenized")
+    return text[:characters]
+
+
+def _first(ids: list[int], most: int, what: str, cut: list[str]) -> list[int]:
+    if len(ids) > most:
+        cut.append(f"{what} has {len(ids)} tokens, and the model reads {most}: the last {len(ids) - most} are left out")
+    return ids[:most]
+
+
+def _check_finite(logits: Array) -> None:
+    if not np.isfinite(logits).all():
+        raise ModelError("the model computes numbers that are not finite: it is damaged, or its training diverged")

@@ -1,0 +1,82 @@
+"""An encoder alone, from vectors to vectors: the systems of the founding documents 000, 001 and 003.
+
+With its default settings it is the auto-encoder of 000 and 001: post-norm, ReLU, sinusoidal positions, and one more
+norm at the end, 100,096 parameters in all. Without norms, biases and positions, with one head and SiLU (swish), it is
+the transformer of 003.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from toolkit.functional.activation import ACTIVATIONS
+from toolkit.functional.arrays import Array
+from toolkit.models.settings import check_settings
+from toolkit.nn.attention import SelfAttention
+from toolkit.nn.blocks import Block, Residual
+from toolkit.nn.layers import FeedForward, LayerNorm, SinusoidalPositions
+from toolkit.nn.module import Model
+from toolkit.nn.rows import Rows
+from toolkit.nn.tape import Tape
+
+
+@dataclass(frozen=True)
+class AutoEncoderConfig:
+    """The shape of an `AutoEncoder`."""
+
+    width: int = 64  # D, of the vectors that are read and given back
+    heads: int = 4  # attention heads; they divide the width
+    feed_forward: int = 256  # F, inside the feed-forward networks
+    layers: int = 2
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"  # silu is also called swish
+    norm: Literal["pre", "post", "none"] = "post"  # before each sub-layer or after its residual sum; and at the end
+    bias: bool = True  # biases in linear maps and norms
+    positions: Literal["sinusoidal", "none"] = "sinusoidal"  # what is added to the vectors
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError where settings do not fit."""
+        check_settings(self, ("width", "heads", "feed_forward", "layers"), _CHOICES)
+
+
+_CHOICES = {
+    "activation": tuple(ACTIVATIONS),
+    "norm": ("pre", "post", "none"),
+    "positions": ("sinusoidal", "none"),
+}
+
+
+class AutoEncoder(Model):
+    """Blocks of self-attention that looks both ways, and a norm where there are norms.  Shapes: (N, D) -> (N, D)."""
+
+    kind = "autoencoder"
+
+    def __init__(self, config: AutoEncoderConfig):
+        self.config = config
+        self.positions = SinusoidalPositions(config.width) if config.positions == "sinusoidal" else None
+        self.layers = [_block(config) for _ in range(config.layers)]
+        self.norm = _norm(config)
+
+    def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
+        """What the encoder makes of the vectors, which it leaves as they are; `backward` follows if the tape keeps."""
+        if self.positions:
+            x = self.positions.forward(x, rows, tape)
+        for layer in self.layers:
+            x = layer.forward(x, rows, tape)
+        return self.norm.forward(x, tape) if self.norm else x
+
+    def backward(self, dy: Array, tape: Tape) -> Array:
+        """Add the gradients of the last `forward` on this tape to the tape's; returns that of the vectors, (N, D)."""
+        dx = self.norm.backward(dy, tape) if self.norm else dy
+        for layer in reversed(self.layers):
+            dx = layer.backward(dx, tape)
+        return self.positions.backward(dx, tape) if self.positions else dx
+
+
+def _block(config: AutoEncoderConfig) -> Block:
+    attention = SelfAttention(config.width, config.heads, bias=config.bias)
+    feed_forward = FeedForward(config.width, config.feed_forward, config.activation, bias=config.bias)
+    residuals = [Residual(_norm(config), 0.0, pre_norm=config.norm == "pre") for _ in range(2)]
+    return Block(attention, feed_forward, residuals)
+
+
+def _norm(config: AutoEncoderConfig) -> LayerNorm | None:
+    return None if config.norm == "none" else LayerNorm(config.width, config.bias)
