@@ -205,14 +205,14 @@ def told_movements(groups: list[Movement]) -> list[str]:
     found, (total, theirs) = moved_in_all(groups), DOCUMENTED_PARAMETERS
     told = f"{found['moved']:,} of the {found['with_gradient']:,} parameters that have a gradient have moved"
     lines = [f"{told} (the documents' public code trains {theirs} of its {total:,}):", *aligned(rows)]
-    return lines + KEYS * found["has_key_biases"]
+    return lines + KEYS * (found["key_biases"] > 0)
 
 
 def moved_in_all(groups: list[Movement]) -> dict[str, int]:
     """How many parameters can move, and have; key biases cannot."""
     able = [group for group in groups if not group.name.endswith("key.bias")]
     counts = {"with_gradient": sum(group.count for group in able), "moved": sum(group.moved for group in able)}
-    return counts | {"has_key_biases": len(able) < len(groups)}
+    return counts | {"key_biases": sum(group.count for group in groups if group not in able)}
 
 
 if __name__ == "__main__":

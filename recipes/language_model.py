@@ -30,6 +30,7 @@ from toolkit.models.presets import PRESETS
 from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
 from toolkit.tokenization import Tokenizer
 from toolkit.training.config import TrainingConfig
+from toolkit.training.first_lines import FirstLineTask, line_breaks
 from toolkit.training.language import LanguageTask
 from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
@@ -51,7 +52,7 @@ STORY_TRAINING = TrainingConfig(
 )
 
 # What a chat model should know before it learns to converse.
-CHAT_TRAINING = replace(STORY_TRAINING, updates=11_000, learning_rate=6e-3, validate_every=2750)
+CHAT_TRAINING = replace(STORY_TRAINING, optimizer="muon", updates=9000, learning_rate=5e-3, validate_every=2250)
 
 # nanoGPT's recipe for one core or two: four layers on the characters of a text, 12 windows of 64 an update.
 NANOGPT_TRAINING = replace(
@@ -92,6 +93,8 @@ class Recipe:
     """What is a document in --text: nothing (one text without marks), a file, a line, or text between blank lines."""
     whole_documents: bool = True
     """Whether no text of a batch has parts of two documents; otherwise windows are cut anywhere."""
+    first_line: Literal["learn", "read"] = "learn"
+    """Whether the first line of a document of several is predicted too, or only read, as a prompt for the rest."""
     valid_text: tuple[Path, ...] = ()
     """Text to validate on. Default: a part of the training text."""
     valid_data: tuple[str, ...] = ()
@@ -131,7 +134,7 @@ def defaults(arguments: Sequence[str]) -> Recipe:
         if name.startswith("nanogpt"):
             recipe = replace(recipe, tokenizer="character", training=NANOGPT_TRAINING)
         if name == "chat":
-            recipe = replace(recipe, corpus="chat", training=CHAT_TRAINING)
+            recipe = replace(recipe, corpus="chat", first_line="read", training=CHAT_TRAINING)
     return recipe
 
 
@@ -145,6 +148,8 @@ def check(recipe: Recipe) -> None:
     check_results(recipe.seeds, recipe.export)
     if recipe.whole_documents and not has_documents(recipe):
         raise ConfigError("--whole-documents needs documents: choose --documents file, line or blank")
+    if recipe.first_line == "read" and not recipe.whole_documents:
+        raise ConfigError("--first-line read is for whole documents: add --whole-documents")
     if recipe.training.best_by != "loss":
         raise ConfigError("a language model is compared by its loss: leave out --training.best-by")
     if recipe.training.subword_alpha:
@@ -234,15 +239,12 @@ def has_documents(recipe: Recipe) -> bool:
 
 def make_trainer(recipe: Recipe, run: Run, corpus: TextCorpus) -> Trainer:
     config = replace(recipe.model, vocab_size=corpus.tokenizer.vocab_size, begin=has_documents(recipe))
-    task = LanguageTask(
-        corpus.documents("train"),
-        corpus.documents("valid"),
-        config.max_length,
-        whole=recipe.whole_documents,
-        smoothing=recipe.training.label_smoothing,
-        vocab_size=config.vocab_size,
-        valid_bytes=corpus.text_bytes("valid"),
-    )
+    texts = corpus.documents("train"), corpus.documents("valid"), config.max_length
+    smoothed = {"smoothing": recipe.training.label_smoothing, "vocab_size": config.vocab_size}
+    if recipe.first_line == "read":
+        task = FirstLineTask(*texts, line_breaks(corpus.tokenizer), **smoothed)
+    else:
+        task = LanguageTask(*texts, recipe.whole_documents, **smoothed, valid_bytes=corpus.text_bytes("valid"))
     evaluate = functools.partial(two_samples, recipe=recipe, tokenizer=corpus.tokenizer)
     build = functools.partial(GPT, config)
     return Trainer(build, task, recipe.training, run, corpus.tokenizer, evaluate, recipe.quiet)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.explain.pages import page
+from toolkit.commands.explain import explain
 from toolkit.explain.blocks import Heat, Maps, Numbers
 from toolkit.explain.html import document
 
@@ -32,7 +33,9 @@ MEASURE = """<script>addEventListener("load", () => {
   const root = document.documentElement, wide = [...document.querySelectorAll("main *")].filter(each =>
     !each.closest(".scroll, pre, svg") && each.getBoundingClientRect().right > innerWidth + 1);
   const rows = [...document.querySelectorAll("th, td, .node, p, h1")];
-  parent.postMessage({inside: innerWidth, needed: root.scrollWidth, wide: wide.map(each => each.outerHTML.slice(0, 90)),
+  const name = location.pathname.match(/(\\w+)\\.html/)[1];
+  parent.postMessage({name, inside: innerWidth, needed: root.scrollWidth,
+    wide: wide.map(each => each.outerHTML.slice(0, 90)),
     table, cut: rows.filter(each => each.scrollHeight > each.clientHeight + 1).map(each => each.outerHTML.slice(0, 90)),
     boxes: [...document.querySelectorAll(".scroll")].filter(each => each.scrollWidth > each.clientWidth).length}, "*");
 });</script>"""
@@ -51,31 +54,43 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def seen(browser, tmp_path_factory):
-    """What the browser measured at each width, and the addresses that it asked for: it is started once."""
+def pages(tiny_model, tiny_gpt):
+    """Every kind of block, and a page of each topic of `toolkit explain`."""
+    words = (
+        ("attention",), ("attention", "I am a boy.", "--model", tiny_model), ("gradients", "rms_norm"),
+        ("translate", "I am a boy.", "--model", tiny_model, "--num-beams", "2"),
+        ("generate", "म केटा", "--model", tiny_gpt, "--max-new-tokens", "3"),
+        ("training", "I am a boy.", "म केटा हुँ।", "--model", tiny_model),
+        ("parallel", "She eats rice.", "--model", tiny_gpt, "--lengths", "4", "8"),
+    )  # fmt: skip
+    shown = {
+        f"{topic}{index}": explain([topic, *map(str, flags)]).page() for index, (topic, *flags) in enumerate(words)
+    }
+    return {"blocks": page(), **shown}
+
+
+@pytest.fixture(scope="module")
+def seen(browser, pages, tmp_path_factory):
+    """What the browser measured of each page at each width, and the addresses that were asked for: it starts once."""
     place = tmp_path_factory.mktemp("browser")
-    text = document(page())
-    (place / "page.html").write_text(text, encoding="utf-8")
-    copy = re.sub("<meta http-equiv=.*?>", "", text).replace("</body>", f"{MEASURE}</body>")
-    (place / "copy.html").write_text(copy, encoding="utf-8")
+    documents = {name: document(each) for name, each in pages.items()}
+    for name, text in documents.items():  # without the policy, so that a page would get what it asks for
+        copy = re.sub("<meta http-equiv=.*?>", "", text).replace("</body>", f"{MEASURE}</body>")
+        (place / f"{name}.html").write_text(copy, encoding="utf-8")
+    image = '<img src="http://blocked.invalid/x.png"></body>'
+    (place / "blocked.html").write_text(documents["blocks"].replace("</body>", image), encoding="utf-8")
     (place / "mistake.html").write_text(f'<img src="{MISTAKE}">', encoding="utf-8")
-    (place / "blocked.html").write_text(text.replace("</body>", '<img src="http://blocked.invalid/x.png"></body>'))
-    frames = [("page", WIDE), ("copy", NARROW), ("copy", WIDE), ("mistake", 100), ("blocked", 100)]
-    inside = "".join(
-        f'<iframe src="{name}.html" style="width:{width}px;height:700px"></iframe>' for name, width in frames
-    )
-    (place / "around.html").write_text(AROUND + inside, encoding="utf-8")
+    frames = [*((name, NARROW) for name in pages), ("blocks", WIDE), ("blocked", WIDE), ("mistake", WIDE)]
+    inside = (f'<iframe src="{name}.html" style="width:{width}px;height:700px"></iframe>' for name, width in frames)
+    (place / "around.html").write_text(AROUND + "".join(inside), encoding="utf-8")
     log = place / "log.json"
-    command = [
-        browser,
-        *FLAGS,
-        f"--user-data-dir={place / 'profile'}",
-        f"--log-net-log={log}",
-        f"file://{place}/around.html",
-    ]
-    dom = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60).stdout
-    measured = json.loads(unescape(re.search('<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1]))
-    return {each["inside"]: each for each in measured}, requests(log.read_text(encoding="utf-8"))
+    own = (f"--user-data-dir={place / 'profile'}", f"--log-net-log={log}", f"file://{place}/around.html")
+    done = subprocess.run([browser, *FLAGS, *own], capture_output=True, encoding="utf-8", timeout=120)
+    found = re.search('<pre id="found">(.+?)</pre>', done.stdout, re.DOTALL)
+    assert found, f"the browser shows nothing: {done.stderr}"
+    measured = {(each["name"], each["inside"]): each for each in json.loads(unescape(found[1]))}
+    assert len(measured) == len(pages) + 1
+    return measured, requests(log.read_text(encoding="utf-8"))
 
 
 def requests(log):
@@ -90,30 +105,29 @@ def test_nothing_is_requested(seen):
     assert asked == {MISTAKE}
 
 
-@pytest.mark.parametrize("width", [NARROW, WIDE])
-def test_the_page_does_not_scroll_sideways(seen, width):
-    measured = seen[0][width]
-    assert measured["needed"] <= width
-    assert measured["wide"] == []
-    assert measured["boxes"] > 0  # what is too wide scrolls in its own box
+def test_no_page_scrolls_sideways(seen):
+    for place, measured in seen[0].items():
+        assert measured["needed"] <= measured["inside"], place
+        assert measured["wide"] == [], place
+    assert seen[0]["blocks", NARROW]["boxes"] > seen[0]["blocks", WIDE]["boxes"]  # those that scroll by themselves
 
 
 def test_marks_above_and_below_letters_are_not_cut(seen):
-    assert [each["cut"] for each in seen[0].values()] == [[], []]
+    for (name, _), measured in seen[0].items():
+        assert measured["cut"] == [], name
 
 
-def test_the_numbers_are_the_librarys(seen):
-    tables = seen[0][NARROW]["table"]
+def test_the_numbers_are_the_librarys(seen, pages):
     count = 0
-    for block in (each for section in page().sections for each in section.blocks):
-        for each in block.maps if isinstance(block, Maps) else [block]:
-            if isinstance(each, Numbers | Heat):
-                rows, columns = (16, 12) if isinstance(each, Numbers) else (48, 48)
-                expected = np.atleast_2d(each.values)[:rows, :columns].ravel()
-                assert any(_equal(table, expected) for table in tables), each.name
-                count += 1
-    assert count == 15
-
-
-def _equal(shown, expected):
-    return len(shown) == expected.size and np.array_equal(list(map(float, shown)), expected, equal_nan=True)
+    for name, shown in pages.items():
+        tables = [np.array(list(map(float, each))) for each in seen[0][name, NARROW]["table"]]
+        for block in (each for section in shown.sections for each in section.blocks):
+            for each in block.maps if isinstance(block, Maps) else [block]:
+                if isinstance(each, Numbers | Heat):
+                    rows, columns = (
+                        (16, 12) if isinstance(each, Numbers) else (32, 32) if each is not block else (48, 48)
+                    )
+                    expected = np.atleast_2d(each.values)[:rows, :columns].ravel()
+                    assert any(np.array_equal(table, expected, equal_nan=True) for table in tables), (name, each.name)
+                    count += 1
+    assert count > 100

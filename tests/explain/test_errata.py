@@ -1,4 +1,4 @@
-"""The known errors of the founding documents: what is said to be right is so by arithmetic that is not the toolkit's."""
+"""The known errors of the founding documents: what is called right is so by arithmetic that is not the toolkit's."""
 
 import math
 import re

@@ -1,27 +1,21 @@
 """Teacher forcing and a step of AdamW: the numbers shown are those of the model, its gradient and its optimizer."""
 
 import math
-from html import unescape
 
 import numpy as np
 import pytest
 
 from tests.checks import random_model, small_config, small_gpt_config
-from toolkit import load
-from toolkit.errors import ConfigError, DataError
 from toolkit.explain.adam_page import cross_entropy, founding_section
 from toolkit.explain.adam_steps import (
     chosen_entries,
-    entry,
     example_step,
     first_update,
     key_biases,
     shares,
     with_values,
 )
-from toolkit.explain.blocks import Bars, Erratum, Formula, Heat, Table
-from toolkit.explain.html import document
-from toolkit.explain.lesson import lesson, training_config
+from toolkit.explain.blocks import Erratum, Formula, Table
 from toolkit.explain.teacher_forcing import (
     forced,
     gradient_of,
@@ -30,7 +24,6 @@ from toolkit.explain.teacher_forcing import (
     step_by_step,
     total_loss,
 )
-from toolkit.explain.training import first_rate, training_page
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS, EOS
 from toolkit.training.optimizer import Adam
@@ -53,12 +46,6 @@ def taught(request):
 
 def uniform(model):
     return np.full(model.config.vocab_size, 1 / model.config.vocab_size)
-
-
-def blocks_of(page, kind, title=""):
-    return [
-        each for section in page.sections if title in section.title for each in section.blocks if type(each) is kind
-    ]
 
 
 # Teacher forcing
@@ -223,104 +210,3 @@ def test_where_epsilon_stands_decides_when_it_matters():
     at = {float(g): (float(outside), float(inside)) for g, outside, inside in table.rows}
     assert at[1e-4] == (pytest.approx(0.9999, abs=1e-6), pytest.approx(0.5**0.5, abs=1e-6))
     assert at[1e-8] == (0.5, pytest.approx(1e-4))
-
-
-# The page
-
-METRICS = {
-    "settings": {"training": {"label_smoothing": 0.2, "beta1": 0.7, "warmup": 4, "learning_rate": 1e-3, "new": 1}}
-}
-
-
-def test_the_page_of_a_pair_shows_the_numbers_of_its_pass(tiny_model):
-    owner = load(tiny_model)
-    before = owner.model.vector.copy()
-    page = training_page(owner, ("I am a boy.", "म केटा हुँ।"), METRICS)
-    np.testing.assert_array_equal(owner.model.vector, before)
-    taught = lesson(owner, ("I am a boy.", "म केटा हुँ।"), METRICS)
-    found = forced(taught.model, taught.batch, taught.prior)
-    (shift,), (table,) = blocks_of(page, Table, "Teacher"), blocks_of(page, Table, "loss of every")
-    assert [row[1] for row in shift.rows[1:]] == [row[3] for row in shift.rows[:-1]]
-    assert (shift.rows[0][1], shift.rows[-1][3]) == ("<s>", "</s>")
-    assert [row[3] for row in table.rows] == [f"{loss:.4f}" for loss in found.losses]
-    assert any(f"{total_loss(taught.model, taught.batch).loss:.4f}" in each.text for each in blocks_of(page, Formula))
-    (heat,) = blocks_of(page, Heat)
-    np.testing.assert_array_equal(heat.hidden, np.triu(np.ones_like(heat.values), 1))
-    (bars,) = blocks_of(page, Bars)
-    assert np.less(bars.columns["p before"], bars.columns["p after"]).any()
-    assert [each.title for each in page.sections].count("Label smoothing") == 1
-    assert any("β₁ = 0.7" in each.text and "lr = 0.00025" in each.text for each in blocks_of(page, Formula))
-    assert document(page)
-
-
-def test_the_entries_shown_are_those_of_the_optimizer(tiny_gpt):
-    owner = load(tiny_gpt)
-    page = training_page(owner, ("He drinks water.",), METRICS, 1e-3)
-    taught = lesson(owner, ("He drinks water.",), METRICS)
-    sums, gradient = gradient_of(taught.model, taught.batch)
-    optimizer = Adam(0.7, 0.98, 1e-9, 0.01)
-    update = first_update(taught.model, gradient, sums.tokens, optimizer, 1e-3, 1.0)
-    named, numbers = blocks_of(page, Table, "One step of AdamW")
-    assert named.rows[0][2].startswith("in the row of")
-    for column, (_, name, _) in enumerate(named.rows, start=1):
-        name, _, place = name.removesuffix("]").partition("[")
-        each = entry(taught.model, update, name, [int(index) for index in place.split(", ")])
-        shown = {row[0]: row[column] for row in numbers.rows}
-        assert shown["g"] == f"{each.gradient:.3e}"
-        assert shown["v = (1 − β₂) g²"] == f"{each.v:.3e}"
-        assert shown["θ after"] == f"{each.after:.7f}"
-
-
-def test_what_is_not_read_or_shown_is_told(make_gpt, tmp_path):
-    owner = load(make_gpt(tmp_path / "long", max_length=60))
-    page = training_page(owner, ("She eats rice. " * 40,))
-    assert len(page.cut) == 3
-    assert "the first 61 tokens" in page.cut[0]  # 60 that are read, and what follows the last of them
-    assert all(len(each.rows) <= 48 for each in blocks_of(page, Table))
-    assert not training_page(owner, ("She eats rice.",)).cut
-
-
-def test_a_rate_that_is_too_high_is_told(tiny_gpt):
-    page = training_page(load(tiny_gpt), ("She eats rice.",), {}, 5.0)
-    assert any("The loss rose" in each.text for each in page.sections[-2].blocks if hasattr(each, "text"))
-
-
-def test_settings_are_those_of_the_training_where_they_are_told(tiny_model):
-    owner = load(tiny_model)
-    assert first_rate(lesson(owner, (), METRICS)) == pytest.approx(2.5e-4)
-    assert training_config(METRICS).label_smoothing == 0.2
-    for nothing in (
-        {},
-        {"settings": 3},
-        {"settings": {"training": {"beta1": 7}}},
-        {"settings": {"training": {"eps": ""}}},
-    ):
-        assert training_config(nothing) is None
-        assert not lesson(owner, (), nothing).is_known
-
-
-@pytest.mark.parametrize(
-    ("texts", "error", "told"),
-    [
-        (("a",), ConfigError, "1 text is given"),
-        (("a", "b", "c"), ConfigError, "3 texts are given"),
-        ((" ", "b"), DataError, "the sentence is blank"),
-        (("a", ""), DataError, "the translation is blank"),
-        (("a", "\ud800"), DataError, "surrogate"),
-    ],
-)
-def test_what_is_no_pair_is_refused(tiny_model, texts, error, told):
-    with pytest.raises(error, match=told):
-        lesson(load(tiny_model), texts, {})
-
-
-def test_the_command(run, tiny_model, tiny_gpt, tmp_path):
-    shown = run("explain", "training", "--model", tiny_gpt, "She eats rice.")
-    assert shown.code == 0
-    assert "One step of training" in shown.out
-    file = tmp_path / "page.html"
-    assert run("explain", "training", "--model", tiny_model, "--html", file).code == 0
-    taught = lesson(load(tiny_model), (), {})
-    assert all(name in unescape(file.read_text(encoding="utf-8")) for name in taught.names(taught.batch.labels))
-    assert run("explain", "training", "--model", tiny_model, "--learning-rate", "0").code == 2
-    assert run("explain", "training", "--model", tiny_gpt, "a", "b").code == 2

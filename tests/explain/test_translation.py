@@ -61,6 +61,8 @@ def test_the_chosen_way_is_the_best_hypothesis(models, settings):
         way = tree.choose(best)
         assert [node.token for node in way[1:]] == written(best)
         assert [node for node in every(tree.root) if node.state == "chosen"] == way
+        for few, step in zip(choices(way, 2), choices(way, SIZE), strict=True):
+            assert few.distribution.tokens == list(dict.fromkeys([*step.distribution.tokens[:2], step.token]))
         np.testing.assert_allclose(way[-1].log_prob, best.log_prob, rtol=1e-12)
         tokens, log_prob, score = tree.ended(config.length_penalty)[0]
         assert (tokens, score) == (written(best), best.score)
@@ -75,7 +77,9 @@ def test_the_tree_holds_what_a_beam_may_hold(models, settings):
         tree = watched(model, config)[1]
         nodes = list(every(tree.root))
         assert all(not node.children for node in nodes if node.state in ("dropped", "ended"))
-        for length in range(1, max(node.length for node in nodes) + 1):
+        deepest = max(node.length for node in nodes)
+        assert all(node.state != "kept" for node in nodes if node.length == deepest)
+        for length in range(1, deepest + 1):
             level = [node for node in nodes if node.length == length]
             assert sum(node.state == "kept" for node in level) <= width
             assert sum(node.state == "ended" for node in level) <= width
@@ -222,6 +226,10 @@ def test_maps_that_are_too_large_are_cut_and_the_page_says_so(translator, monkey
 
 def test_samples_and_several_outputs(translator):
     settings = {"do_sample": True, "seed": 4, "num_return_sequences": 3, "temperature": 1.5}
+    [beams] = translator.translate_n(["Where is my book?"], num_beams=4, num_return_sequences=3)
+    page = translation_page(translator, "Where is my book?", GenerationConfig(num_beams=4, num_return_sequences=3))
+    [complete] = [section for section in page.sections if section.title == "What was complete"]
+    assert {(each.text, f"{each.score:.4f}") for each in beams} <= {(row[1], row[4]) for row in complete.blocks[1].rows}
     [expected] = translator.translate_n(["Where is my book?"], **settings)
     page = translation_page(translator, "Where is my book?", GenerationConfig(**settings))
     assert expected[0].text in page.about

@@ -20,7 +20,8 @@ def textbook_adam(adam: Adam, theta: np.ndarray, gradients: list[np.ndarray], ra
             v = adam.beta2 * v + (1 - adam.beta2) * g * g
             unbiased_m, unbiased_v = m / (1 - adam.beta1**step), v / (1 - adam.beta2**step)
             shrink = rate * decay * theta[i] if adam.decoupled else 0.0
-            theta[i] -= rate * unbiased_m / (math.sqrt(unbiased_v) + adam.eps) + shrink
+            root = math.sqrt(unbiased_v + adam.eps) if adam.eps_inside else math.sqrt(unbiased_v) + adam.eps
+            theta[i] -= rate * unbiased_m / root + shrink
     return theta
 
 
@@ -31,10 +32,13 @@ def moments_of(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("decoupled", [True, False])
 @pytest.mark.parametrize("decayed", [0, 6, 8, 13, 20], ids=lambda n: f"{n} decayed")  # blocks are of four
 @pytest.mark.parametrize("weight_decay", [0.0, 0.3])
-def test_against_the_textbook(monkeypatch, decoupled: bool, decayed: int, weight_decay: float) -> None:
+@pytest.mark.parametrize("eps_inside", [False, True])
+def test_against_the_textbook(
+    monkeypatch, decoupled: bool, decayed: int, weight_decay: float, eps_inside: bool
+) -> None:
     monkeypatch.setattr(optimizer_module, "BLOCK_ELEMENTS", 4)
     rng = np.random.default_rng(0)
-    adam = Adam(0.8, 0.95, 1e-3, weight_decay, decoupled)
+    adam = Adam(0.8, 0.95, 1e-3, weight_decay, decoupled, eps_inside)
     before, gradients = rng.standard_normal(18), list(rng.standard_normal((5, 18)))
     theta, moments = before.copy(), moments_of(before)
     for step, gradient in enumerate(gradients, 1):
@@ -57,6 +61,17 @@ def test_numbers_worked_by_hand() -> None:
     np.testing.assert_allclose(moments[1].reshape(2, 2), [[1e-7, 4e-7], [2.5e-8, 1e-7]], rtol=1e-9)
     # The corrected moments of the first step are g and g², so every step is as long as the learning rate.
     np.testing.assert_allclose(theta.reshape(2, 2), -0.001 * np.sign(gradient), rtol=1e-5)
+
+
+def test_where_eps_stands_decides_how_far_the_first_step_goes() -> None:
+    """The corrected moments of the first step are g and g², here both nothing against ε."""
+    lengths = {}
+    for inside in (False, True):
+        theta = np.zeros(1)
+        Adam(eps=1e-6, eps_inside=inside).update(theta, np.array([1e-9]), moments_of(theta), 1, 1.0, 1.0, 0)
+        lengths[inside] = -theta[0]
+    assert lengths[False] == pytest.approx(1e-9 / (1e-9 + 1e-6), rel=1e-12)
+    assert lengths[True] == pytest.approx(1e-9 / math.sqrt(1e-18 + 1e-6), rel=1e-12)
 
 
 @pytest.mark.parametrize("decoupled", [True, False])

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tyro.conf import Positional
+
 from toolkit.api import load_language_model
 from toolkit.commands.explaining import Explanation
 from toolkit.explain.blocks import Page
@@ -17,7 +19,7 @@ class ExplainParallel(Explanation):
     Times are of this machine, on one core, and differ from run to run.
     """
 
-    text: str = ""
+    text: Positional[str] = ""
     """What the model reads in both ways. By default a sentence of ours."""
     model: str = "stories"
     """Directory of a language model or of a run, or the name of one that comes with the toolkit."""

@@ -24,7 +24,7 @@ class ExplainTraining(MappedExplanation):
     """
 
     texts: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT...")]] = ()
-    """A sentence and its translation; for a language model one text. By default the founding document's pair."""
+    """A sentence and its translation; for a language model one text. By default "I am a boy" and म केटा हुँ."""
     model: str = "en-ne"
     """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
     learning_rate: float | None = None

@@ -6,6 +6,7 @@ from toolkit.decoding.continuation import continue_prompts, stream_prompt
 from toolkit.decoding.generate import generate
 from toolkit.decoding.hypothesis import Hypothesis
 from toolkit.decoding.kept import KeptPrompt
+from toolkit.decoding.observer import Observer
 from toolkit.decoding.scoring import score
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "GenerationConfig",
     "Hypothesis",
     "KeptPrompt",
+    "Observer",
     "continue_prompts",
     "cross_attention",
     "generate",

@@ -52,7 +52,8 @@ def first_update(
 ) -> Update:
     """Take one step, on a copy of the model's vector.
 
-    gradient: of the sum of the losses of so many tokens; it becomes that of the mean, clipped. clip: the largest norm of the mean gradient; 0 does not clip.
+    gradient: of the sum of the losses of so many tokens; it becomes that of the mean, clipped. clip: the largest norm
+    of the mean gradient; 0 does not clip.
     """
     norm = math.sqrt(sum_of_squares(gradient)) / tokens
     clipping = clip_scale(norm, clip)

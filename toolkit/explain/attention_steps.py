@@ -121,7 +121,7 @@ class Steps:
             f"{name}: softmax",
             Formula(formula),
             Numbers("P", weights, self.words, keys),
-            Heat("P", weights, self.words, keys, hidden),
+            Heat("P, as a map", weights, self.words, keys, hidden),
         )
 
     def _context(self, module, name: str) -> Section:

@@ -60,11 +60,18 @@ def steps_section(
     stages = _stages(shown, config)
     blocks = [Text(_explained(config, stages))]
     for step, (choice, own) in enumerate(zip(shown, decoded.found[0].token_log_probs, strict=False), start=1):
-        before = text_of(decoded.tokens[: step - 1])
-        before = f"…{before[-_RECENT:]}" if len(before) > _RECENT else before
+        before = _recent(text_of(decoded.tokens[: step - 1]))
         name = f"step {step}: what follows “{before}”" if before else f"step {step}: what comes first"
         blocks.append(_bars(name, choice, own, stages, names))
     return Section("Candidates at every step", blocks)
+
+
+def _recent(text: str) -> str:
+    """The last words of a text."""
+    if len(text) <= _RECENT:
+        return text
+    end = text[-_RECENT:]
+    return f"… {end.split(' ', 1)[-1]}"
 
 
 def _stages(steps: Sequence[Choice], config: GenerationConfig) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """One text, decoded as ever, with all that was considered on the way."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,7 +32,12 @@ class Decoded:
 
 
 def decoded_source(translator: Translator, source: Sequence[int], config: GenerationConfig, count: int) -> Decoded:
-    """The translation of one source of ids.  count: how many candidates of every step are looked at."""
+    """The translation of one source of ids.  count: how many candidates of every step are looked at.
+
+    Where several are asked for, the search gives all that its beams find, as that of the translator does.
+    """
+    if config.num_return_sequences > 1 and not config.samples:
+        config = replace(config, num_return_sequences=config.num_beams)
     return _decoded(
         translator, config, count, lambda watch, config: generate(translator.model, [source], config, observer=watch)
     )

@@ -50,7 +50,7 @@ def generation_page(
     ids, cut = prompt_ids(model, prompt, config)
     decoded = decoded_prompt(model, ids, config, candidates)
     begun = [BOS, *ids] if shape.begin else ids
-    attention, cut_window = _attention(model, [*begun, *decoded.tokens])
+    attention, cut_window = _attention(model, [*begun, *decoded.tokens][:-1])
     heads, cut_layers = by_head(attention, "Self-attention", layer, head)
     tree, cut_tree = tree_section(tokenizer, decoded, config)
     names = named(tokenizer, [token for step in decoded.steps for token in step.distribution.tokens])

@@ -109,7 +109,7 @@ def _table_of_all(chosen: list[Pair], found: dict[str, list[Found]], slips: dict
         arguments = ", ".join(max((each.arguments for each in found[pair.name]), key=len))
         verdict = "right" if error <= TOLERANCE else "off"
         rows.append((pair.name, arguments, str(len(pair.cases)), f"{error:.1e}", verdict, _of(caught, len(wrong))))
-    slope = "<gradient, d> = Σ da · d        central difference = (L(a + h d) - L(a - h d)) / 2h"
+    slope = "<gradient, d>      = Σ da · d\ncentral difference = (L(a + h d) - L(a - h d)) / 2h"
     blocks = [Text(_METHOD), Formula(slope), Text(_CRITERION), Table(header, rows, left=(0, 1, 4))]
     return Section("All pairs" if len(chosen) > 1 else "The check", blocks)
 

@@ -13,7 +13,7 @@ from toolkit.explain.drawing import text_width
 from toolkit.functional.arrays import Array
 
 _MARGIN, _GAP = 16, 26
-_TITLE, _SMALL, _NOTE = 13.0, 10.0, 11.0  # sizes of fonts
+_HEADING, _TITLE, _NOTE, _SMALL = 16.0, 13.0, 11.0, 10.0  # sizes of fonts
 _LINE = 16  # from one line of a note to the next
 _WIDEST = 1800  # what a row of maps grows to before another begins
 _FEW = 3  # so many maps of a group are drawn large
@@ -131,10 +131,16 @@ class _Shape:
         self.width = math.ceil(max(self.width, *(text_width(line) * _NOTE for line in self.notes), 0))
 
 
-def arranged(groups: Sequence[Sequence[Heat]]) -> Drawing:
-    """Groups of maps below each other, each with its scale.  Raises ConfigError for a map whose labels do not fit."""
+def arranged(groups: Sequence[Sequence[Heat]], headings: Sequence[str] = ()) -> Drawing:
+    """Groups of maps below each other, each with its scale, and a heading where it is not empty.
+
+    Raises ConfigError for a map whose labels do not fit.
+    """
     drawing, y = Drawing(), float(_MARGIN)
-    for group in groups:
+    for group, heading in zip(groups, headings or [""] * len(groups), strict=True):
+        if heading:
+            drawing.texts.append(Label(_MARGIN, y + _HEADING, seen(heading), _HEADING, bold=True))
+            drawing.width, y = max(drawing.width, _MARGIN + text_width(heading) * _HEADING * 1.1), y + 2 * _HEADING
         y = _group(drawing, group, y) + _GAP
     drawing.width, drawing.height = math.ceil(drawing.width + _MARGIN), math.ceil(y - _GAP + _MARGIN)
     return drawing

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from toolkit.explain.blocks import Bars, Block, Heat, Numbers, Page, Section
+from toolkit.explain.blocks import Bars, Block, Heat, Numbers, Page, Section, Table
 from toolkit.explain.html_blocks import block
 from toolkit.explain.html_parts import element, inline
 
 _STYLE = Path(__file__).with_name("page.css")
-_SIDE_BY_SIDE = (Numbers, Heat, Bars)
+_SIDE_BY_SIDE = (Numbers, Heat, Bars, Table)
 _CONTENTS = 3  # as many sections as need no table of contents
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -53,7 +53,7 @@ def _section(section: Section, number: int) -> str:
 
 
 def _beside(blocks: Sequence[Block]) -> Iterator[str]:
-    """Blocks as HTML; figures of one kind that follow each other stand beside each other, where there is room."""
+    """Blocks as HTML; those of one kind that follow each other stand beside each other, where there is room."""
     for kind, group in groupby(blocks, type):
         parts = [block(each) for each in group]
         yield from parts if len(parts) == 1 or kind not in _SIDE_BY_SIDE else [element("div", *parts, Class="beside")]

@@ -25,7 +25,6 @@ from toolkit.explain.html_parts import element, figure, inline, label, number, s
 from toolkit.explain.html_shapes import curves, tree
 from toolkit.explain.writing import ELLIPSIS, MOST_COLUMNS, MOST_ROWS, figures, left_out, sentences, shape_of
 
-
 _NUMBER = re.compile(r"-?\d[\d.,]*(e-?\d+)?")
 
 

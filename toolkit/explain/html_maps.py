@@ -27,8 +27,8 @@ def heat(given: Heat) -> str:
 
 def maps(given: Maps) -> str:
     """Small maps beside each other, on one scale."""
-    if not given.maps:
-        return ""
+    if len(given.maps) < 2:
+        return "".join(map(heat, given.maps))
     scale, first = Scale.of(given.maps), given.maps[0]
     size = max(1, min(len(first.rows), MOST_SMALL_SIDE) * min(len(first.columns), MOST_SMALL_SIDE))
     shown = given.maps[: max(1, MOST_CELLS // size)]

@@ -30,12 +30,18 @@ def text(content: object) -> str:
 
 def label(content: object) -> str:
     """What a row, a column or a node is called: cut where it is very long, the sign of a space paler than the rest."""
-    return text(clipped(str(content), _LONGEST)).replace(SPACE, f'<span class="space">{SPACE}</span>')
+    return _pale(text(clipped(str(content), _LONGEST)))
 
 
 def inline(content: str, plain: bool = False) -> str:
     """Text as HTML, with what stands between backticks set as code; plain: without them."""
-    return re.sub("`([^`\n]+)`", r"\1" if plain else r"<code>\1</code>", text(content))
+    if plain:
+        return text(re.sub("`([^`\n]+)`", r"\1", content))
+    return re.sub("`([^`\n]+)`", r"<code>\1</code>", _pale(text(content)))
+
+
+def _pale(content: str) -> str:
+    return content.replace(SPACE, f'<span class="space">{SPACE}</span>')
 
 
 def value_of(number: float) -> str:

@@ -12,7 +12,8 @@ _ROWS = 12  # of the table of values
 
 _WIDTH, _HEIGHT = 600, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 14, 12, 48
-_DASHES = (None, "7 3", "2 3", "9 3 2 3", "12 4", "4 4")
+# One more than there are colours: the seventh line has the first colour and a dash of its own.
+_DASHES = (None, "7 3", "2 3", "9 3 2 3", "12 4", "4 4", "14 3 2 3 2 3")
 
 _STATES = {"kept": "", "dropped": "✗", "ended": "■", "chosen": "★"}
 

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from toolkit.errors import ConfigError
-from toolkit.explain.blocks import Block, Heat, Maps, Page
+from toolkit.explain.blocks import Heat, Maps, Page
 from toolkit.explain.drawing import PIXELS_PER_INCH, Picture, families, figure_png, own_style
 from toolkit.explain.heat_layout import Cells, Drawing, arranged
 from toolkit.explain.tiny_png import data_address
@@ -37,37 +37,40 @@ def picture(blocks: Heat | Maps | Sequence[Heat | Maps]) -> "HeatPicture":
 
 
 def page_picture(page: Page) -> "HeatPicture":
-    """All maps of an explanation as one picture; single ones with the same labels stand side by side.
+    """All maps of an explanation as one picture, under the titles of their sections.
 
+    Single maps with the same labels and names of their own stand side by side, wherever they come from.
     Raises ConfigError where it has none.
     """
-    blocks: list[Block] = [block for section in page.sections for block in section.blocks]
     groups: list[list[Heat]] = []
-    single: dict[tuple, list[Heat]] = {}
-    for block in blocks:
-        if isinstance(block, Maps):
-            groups.append(list(block.maps))
-        elif isinstance(block, Heat):
-            labels = (*block.rows,), (*block.columns,)
-            if labels not in single:
-                single[labels] = []
-                groups.append(single[labels])
-            single[labels].append(block)
+    headings: list[str] = []
+    single: dict[tuple, int] = {}  # labels -> the number of their group
+    for section in page.sections:
+        for block in section.blocks:
+            heats = list(block.maps) if isinstance(block, Maps) else [block] if isinstance(block, Heat) else []
+            labels = tuple((*heat.rows, "", *heat.columns) for heat in heats)
+            place = single.setdefault(labels, len(groups)) if len(heats) == 1 else len(groups)
+            if place < len(groups) and heats[0].name not in {heat.name for heat in groups[place]}:
+                headings[place] = headings[place] if headings[place] == section.title else ""
+                groups[place] += heats
+            elif heats:
+                groups.append(heats)
+                headings.append(section.title)
     if not groups:
         raise ConfigError(f"there is no map of weights to draw in {page.title!r}")
-    return HeatPicture(groups)
+    return HeatPicture(groups, headings if len(set(headings)) > 1 else ())
 
 
 class HeatPicture(Picture):
-    """Maps of weights, group by group; each group has one scale of colours."""
+    """Maps of weights, group by group; each group has one scale of colours, and may have a heading."""
 
-    def __init__(self, groups: Sequence[Sequence[Heat]]):
-        self.groups = groups
+    def __init__(self, groups: Sequence[Sequence[Heat]], headings: Sequence[str] = ()):
+        self.groups, self.headings = groups, headings
         self._drawing  # noqa: B018  (what does not fit together is told where the picture is asked for)
 
     @cached_property
     def _drawing(self) -> Drawing:
-        return arranged(self.groups)
+        return arranged(self.groups, self.headings)
 
     @property
     def svg(self) -> str:

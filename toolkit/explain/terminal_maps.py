@@ -41,7 +41,7 @@ def maps_lines(block: Maps, width: int, brush: Paint = plain) -> list[str]:
     if not block.maps:
         return []
     first, scale = block.maps[0], Scale.of(block.maps)
-    if not scale.is_share:
+    if not scale.is_share or len(block.maps) == 1:
         return [line for each in block.maps for line in [*heat_lines(each, width, brush), ""]][:-1]
     beside, total = _beside(first.rows, width), len(first.columns)
     columns = max(1, min(total, (width - beside - 2) // _SMALL))

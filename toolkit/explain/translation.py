@@ -87,8 +87,9 @@ def _source(translator: Translator, text: str) -> tuple[list[int], list[str]]:
 def _source_section(translator: Translator, ids: Sequence[int], memory: Array) -> Section:
     count, width = memory.shape
     layers = len(translator.model.encoder)
+    case = " The model takes its source in lower case." if translator.model.config.ignore_case else ""
     read = Text(
-        f"The tokenizer cuts the text into {count - 1} tokens, and an end mark follows. The encoder, {layers} "
+        f"The tokenizer cuts the text into {count - 1} tokens, and an end mark follows.{case} The encoder, {layers} "
         f"{'layer' if layers == 1 else 'layers'}, reads them all at once and makes of them the memory, {count} rows of "
         f"{width} numbers ({count}, {width}): one row for each token, which the decoder looks at in every step."
     )

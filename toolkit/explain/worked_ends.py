@@ -1,7 +1,6 @@
 """The end of the worked example, from context to word, and the document's later examples."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,9 @@ from toolkit.explain.worked import (
     later_pass,
     self_attended,
 )
+from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
+from toolkit.nn.module import Module
 from toolkit.nn.recorder import Recorder
 from toolkit.nn.tape import Tape
 
@@ -57,16 +58,13 @@ def document_queries(beside: Beside) -> Section:
 _SECOND = ("second_dots", "second_weights", "second_context")
 
 
-def next_word(worked: Worked) -> list[Section]:
-    """Feed-forward, residual, norm, logits and the word that follows."""
+def last_layers(worked: Worked) -> list[Section]:
+    """Feed-forward, residual and norm."""
     model, words = worked.model, worked.target
 
-    def read(module: Any, name: str) -> Any:
+    def read(module: Module, name: str) -> Array:
         return found(worked.recorder, module, name)
 
-    logits, names = read(model, "logits"), list(TARGET)
-    probabilities = np.exp(logits - log_sum_exp(logits)[:, None])
-    best = np.argsort(-probabilities[-1], kind="stable")
     return [
         Section(
             "Feed-forward",
@@ -93,6 +91,16 @@ def next_word(worked: Worked) -> list[Section]:
                 Text("Of two numbers a norm leaves only which one is larger, as 1 and -1: real models are wider."),
             ],
         ),
+    ]
+
+
+def next_word(worked: Worked) -> list[Section]:
+    """Logits, and the word that follows."""
+    words, names = worked.target, list(TARGET)
+    logits = found(worked.recorder, worked.model, "logits")
+    probabilities = np.exp(logits - log_sum_exp(logits)[:, None])
+    best = np.argsort(-probabilities[-1], kind="stable")
+    return [
         Section(
             "Logits",
             [

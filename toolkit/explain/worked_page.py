@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from toolkit.errors import DataError
-from toolkit.explain.blocks import Block, Formula, Heat, Maps, Numbers, Page, Section, Text
+from toolkit.explain.blocks import Block, Formula, Heat, Numbers, Page, Section, Text
 from toolkit.explain.errata import errata, erratum
 from toolkit.explain.errata_numbers import shown
 from toolkit.explain.reading import found
 from toolkit.explain.worked import SOURCE, TARGET, Worked, worked_pass
-from toolkit.explain.worked_ends import document_queries, later_example, next_word, small_example
+from toolkit.explain.worked_ends import document_queries, last_layers, later_example, next_word, small_example
 from toolkit.functional.arrays import Array
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.module import Module
@@ -45,6 +45,7 @@ def worked_page(text: str = EXAMPLE, target: str | None = None) -> Page:
         *walk.decoder(),
         *walk.cross_attention(),
         document_queries(walk.beside),
+        *last_layers(worked),
         *next_word(worked),
         *later_example(walk.beside),
         small_example(walk.beside),
@@ -225,7 +226,7 @@ class _Walk:
                 [
                     Formula("P_ts = exp(S_ts) / Σ_s' exp(S_ts')        every row sums to 1"),
                     Numbers("P", weights, words, keys),
-                    Maps([Heat("P, head 1", weights, words, keys)]),
+                    Heat("P, as a map", weights, words, keys),
                     *wrong_weights,
                 ],
             ),

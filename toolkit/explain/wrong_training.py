@@ -43,7 +43,7 @@ TRIALS = [
         [(layers, "layer_norm_backward")],
         "Loss does not drop from 50",
         "A norm undoes every shift and stretch of its row, so a right gradient asks for none. This one does, and all "
-        "that lies below is moved for nothing, the more the more norms it has passed.",
+        "that lies below is moved for nothing, further with every norm that it passes.",
     ),
     Trial(
         "softmax without its Jacobian",
