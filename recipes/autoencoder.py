@@ -1,6 +1,6 @@
 """Train the auto-encoder of the founding documents 000 and 001: it is to give back the vectors that it reads.
 
-    python recipes/autoencoder.py                          # about two minutes
+    python recipes/autoencoder.py                          # a minute or two
     python recipes/autoencoder.py --model.norm pre         # another shape
     python recipes/autoencoder.py --text my.txt --valid-text other.txt
 

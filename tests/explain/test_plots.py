@@ -1,4 +1,4 @@
-"""Pictures: maps of weights as SVG and PNG, training curves; what is in them, not how they look."""
+"""Maps of weights as SVG and PNG: what is in them, not how they look."""
 
 import builtins
 import struct
@@ -11,16 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.explain.run_logs import training, validation, write_log
-from toolkit.errors import ConfigError, DataError, ModelError
+from tests.explain.drawn import SVG, cells, png_size, texts
+from toolkit.errors import ConfigError, DataError
 from toolkit.explain import drawing
 from toolkit.explain.blocks import Heat, Maps, Page, Section, Text
-from toolkit.explain.curves import LIKELIHOOD, CurvePicture, color, is_logarithmic, panels
-from toolkit.explain.logs import AXES, find_logs, read_log
 from toolkit.explain.pictures import page_picture, picture
 from toolkit.explain.tiny_png import png_bytes
 
-SVG = "{http://www.w3.org/2000/svg}"
 ROWS = ("म", "केटा", "हुँ।", "विद्यार्थी", "कि\u0928\u093c", "</s>")
 COLUMNS = ("␣i", "␣am", '␣"a" & b', "␣boy", "<s>")
 
@@ -28,21 +25,6 @@ COLUMNS = ("␣i", "␣am", '␣"a" & b', "␣boy", "<s>")
 def heat(name: str = "layer 0, head 1", **changes: object) -> Heat:
     values = np.random.default_rng(0).dirichlet(np.ones(len(COLUMNS)), len(ROWS)).astype(np.float32)
     return Heat(**{"name": name, "values": values, "rows": ROWS, "columns": COLUMNS, **changes})
-
-
-def texts(svg: str) -> list[str]:
-    return ["".join(each.itertext()) for each in ElementTree.fromstring(svg).iter(f"{SVG}text")]
-
-
-def cells(svg: str) -> list[tuple[str, str]]:
-    """What is said of each cell, and its colour."""
-    shapes = [each for each in ElementTree.fromstring(svg).iter(f"{SVG}rect") if each.find(f"{SVG}title") is not None]
-    return [(each.find(f"{SVG}title").text, each.get("fill")) for each in shapes]
-
-
-def png_size(content: bytes) -> tuple[int, int]:
-    assert content.startswith(b"\x89PNG\r\n\x1a\n")
-    return struct.unpack(">II", content[16:24])
 
 
 def test_every_cell_says_its_value_and_labels_are_text() -> None:
@@ -215,131 +197,3 @@ def test_without_matplotlib(version: tuple[int, ...] | None, monkeypatch: pytest
     with pytest.raises(ConfigError, match=r"pip install 'matplotlib>=3\.11'"):
         picture(heat()).png()
     assert picture(heat()).svg
-
-
-# Training curves.
-
-
-def test_all_numbers_of_a_log_are_series(tmp_path: Path) -> None:
-    rollout = {"update": 1, "epoch": 0, "rollout": {"reward": 0.5}}
-    mixed = validation(20, signature="nrefs:1", best=True, odd=None)
-    log = read_log(write_log(tmp_path / "a", training(10, own_figure=3), mixed, training(20), rollout), "a")
-    names = {
-        ("training", name) for name in ("learning_rate", "loss", "gradient_norm", "tokens_per_second", "own_figure")
-    }
-    assert log.series.keys() == names | {
-        ("validation", "validation_loss"),
-        ("validation", "chrf"),
-        ("rollout", "reward"),
-    }
-    assert log.series["training", "loss"].updates.tolist() == [10, 20]
-    assert log.series["training", "loss"].values.tolist() == [0.5, 0.25]
-    assert log.series["training", "own_figure"].values.tolist() == [3]
-
-
-def test_the_axes(tmp_path: Path) -> None:
-    log = read_log(write_log(tmp_path / "a", training(10), training(20), validation(15)), "a")
-    updates = np.array([0.0, 10, 15, 20])
-    assert {axis: log.at(updates, axis).tolist() for axis in AXES} == {
-        "updates": [0, 10, 15, 20],
-        "tokens": [0, 1000, 1500, 2000],
-        "seconds": [0, 20, 30, 40],
-    }
-
-
-def test_a_line_that_is_being_written_is_left_out_and_a_damaged_one_told(tmp_path: Path) -> None:
-    whole = read_log(write_log(tmp_path / "a", training(10)), "run")
-    cut = read_log(write_log(tmp_path / "b", training(10), rest='{"update": 20, "lo'), "run")
-    assert cut.series.keys() == whole.series.keys()
-    assert len(cut.series["training", "loss"].values) == 1
-    for number, rest in enumerate(
-        ('{"upda\n', "7\n", '{"update": "x"}\n', "\udcff\n".encode("utf-8", "replace").decode())
-    ):
-        run = write_log(tmp_path / f"c{number}", training(10), rest=rest)
-        with pytest.raises(DataError, match=r"log\.jsonl, line 2 is damaged"):
-            read_log(run, "run")
-
-
-def test_what_is_not_finite_is_a_gap(tmp_path: Path) -> None:
-    log = read_log(write_log(tmp_path / "a", training(10, loss=float("nan")), training(20, loss=float("inf"))), "a")
-    assert np.isnan(log.series["training", "loss"].values).all()
-
-
-def test_rollbacks_and_divergence(tmp_path: Path) -> None:
-    back = {"update": 11, "rollback": {"from": 17, "to": 10, "learning_rate_factor": 0.5}}
-    log = read_log(write_log(tmp_path / "a", training(10), back, {"update": 15, "diverged": "no number"}), "a")
-    assert (log.rollbacks, log.diverged) == ([(17, 10)], 15)
-
-
-def test_validation_stands_beside_the_same_quantity(tmp_path: Path) -> None:
-    smoothed = [training(10, negative_log_likelihood=0.3), validation(10, perplexity=2.0)]
-    equal = [training(10, negative_log_likelihood=0.5), validation(10, perplexity=2.0)]
-    logs = [read_log(write_log(tmp_path / name, *lines), name) for name, lines in (("s", smoothed), ("e", equal))]
-    for chosen, metric in ((logs, LIKELIHOOD), (logs[1:], "loss")):
-        holding = [panel.metric for panel in panels(chosen) if ("validation" in {part for _, part, _ in panel.lines})]
-        assert holding == [metric, "perplexity", "chrf"]
-    assert LIKELIHOOD not in {panel.metric for panel in panels(logs[1:])}
-    assert [part for _, part, _ in panels(logs, ["loss"])[0].lines] == ["training", "validation"] * 2
-
-
-def test_metrics_are_drawn_in_the_order_asked_for(tmp_path: Path) -> None:
-    logs = [read_log(write_log(tmp_path / "a", training(10), validation(10)), "a")]
-    assert [panel.metric for panel in panels(logs, ["chrf", "loss", "chrf"])] == ["chrf", "loss"]
-    with pytest.raises(ConfigError, match="no metric 'los' in these logs: choose from loss, chrf, learning_rate"):
-        panels(logs, ["los"])
-
-
-def test_names_tell_runs_apart(tmp_path: Path) -> None:
-    for name in ("one/seed-1", "one/seed-2", "two/seed-1"):
-        write_log(tmp_path / name, training(10))
-    (tmp_path / "one" / "new").mkdir()
-    (tmp_path / "one" / "new" / "settings.json").write_text("{}")
-    logs, empty = find_logs([tmp_path / "one", tmp_path / "two"])
-    assert [log.name for log in logs] == [str(tmp_path / "one/seed-1"), "seed-2", str(tmp_path / "two/seed-1")]
-    assert empty == [str(tmp_path / "one/new")]
-    assert [log.name for log in find_logs([tmp_path / "two/seed-1"])[0]] == ["seed-1"]
-    with pytest.raises(ModelError, match="new has no figures in its log"):
-        find_logs([tmp_path / "one", tmp_path / "one/new"])
-
-
-def test_which_axes_are_logarithmic() -> None:
-    falling = np.array([7.0, 0.1])
-    assert is_logarithmic("value_loss", falling)
-    assert not is_logarithmic("chrf", falling)
-    assert not is_logarithmic("loss", np.array([2.0, 1.0]))
-    assert not is_logarithmic("loss", np.array([7.0, 0.0]))
-
-
-def test_colours_differ() -> None:
-    pytest.importorskip("matplotlib")
-    for count in (10, 30):
-        assert len({color(number, count) for number in range(count)}) == count
-
-
-def test_curves_hold_the_values_of_the_log(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    back = {"update": 11, "rollback": {"from": 17, "to": 10, "learning_rate_factor": 0.5}}
-    run = write_log(tmp_path / "_प्रयोग $x_1$", training(10), validation(10), back, training(20), validation(20))
-    other = write_log(tmp_path / "b", training(10), {"update": 12, "diverged": "no number"})
-    logs, _ = find_logs([run, other])
-    curves = CurvePicture(logs)
-    axes = curves.figure().axes[0]
-    lines = [line for line in axes.lines if len(line.get_xdata()) and line.get_transform() == axes.transData]
-    assert [line.get_xydata().tolist() for line in lines] == [
-        [[10, 0.5], [20, 0.25]],
-        [[10, 0.6], [20, 0.3]],
-        [[10, 0.5]],
-    ]
-    assert len({line.get_color() for line in lines}) == 2
-    svg = curves.svg
-    written = texts(svg)
-    assert {"_प्रयोग $x_1$", "b", "training", "validation", "loss", "chrF", "updates", "diverged"} <= set(written)
-    assert "back from update 17 to 10" in written
-
-
-def test_a_picture_of_curves_is_the_same_every_time(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    curves = CurvePicture([read_log(write_log(tmp_path / "a", training(10), training(20)), "a")], ["loss"])
-    assert curves.svg == curves.svg
-    width, height = curves.figure().get_size_inches()
-    assert png_size(curves.png()) == (int(width * 192), int(height * 192))

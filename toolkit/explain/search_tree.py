@@ -30,8 +30,8 @@ def tree_section(tokenizer: Tokenizer, decoded: Decoded, config: GenerationConfi
     text = (
         f"In every step the {width} unfinished hypotheses grow by a token. The {2 * width} best continuations of all "
         f"together are ranked by the sum of their log-probabilities. Those of the first {width} that are an end mark "
-        f"or reach the length limit are complete; the {width} best of the others are kept, and the rest is dropped. When "
-        "the search is over, so is everything that is unfinished."
+        f"or reach the length limit are complete; the {width} best of the others are kept, and the rest is dropped. "
+        "When the search is over, so is everything that is unfinished."
         if width > 1
         else "One hypothesis grows: in every step the most probable token is kept, and other candidates are dropped."
     )
