@@ -237,8 +237,8 @@ def test_one_layer_and_one_head(stories):
     page = generation_page(stories, "Once", ContinuationConfig(max_new_tokens=2), layer=2, head=5)
     [maps] = only(blocks_of(page), Maps)
     assert [each.name for each in maps.maps] == ["layer 2, head 5"]
-    with pytest.raises(ConfigError, match="layers 0 to 3"):
-        generation_page(stories, "Once", layer=4)
+    with pytest.raises(ConfigError, match="layers 1 to 4"):
+        generation_page(stories, "Once", layer=5)
 
 
 def test_the_command(run, tiny_gpt):
@@ -254,8 +254,8 @@ def test_the_command(run, tiny_gpt):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("a", "--layer", 1), "layer is 1: this model has layers 0 to 0"),
-        (("a", "--head", -1), "head is -1: this model has heads 0 to 1"),
+        (("a", "--layer", 2), "layer is 2: this model has layers 1 to 1"),
+        (("a", "--head", -1), "head is -1: this model has heads 1 to 2"),
         (("a", "--candidates", 0), "candidates is 0: it must be at least 1"),
         (("a", "--top-p", 2), "top_p is 2.0: it must lie between 0 and 1"),
         ((), "text is missing (see toolkit explain generate --help)"),

@@ -192,7 +192,7 @@ def test_one_layer_and_one_head(translator):
     assert [each.name for each in maps.maps] == ["layer 1, head 2"]
     assert maps.maps[0].rows == page.sections[-2].blocks[1].rows
     assert len(maps.maps[0].rows) == len(ids) + 1
-    for wrong in ({"layer": 2}, {"head": 4}, {"layer": -1}):
+    for wrong in ({"layer": 3}, {"head": 5}, {"layer": 0}):
         with pytest.raises(ConfigError, match="this model has"):
             translation_page(translator, "She eats rice.", **wrong)
 
@@ -221,7 +221,7 @@ def test_maps_that_are_too_large_are_cut_and_the_page_says_so(translator, monkey
     monkeypatch.setattr("toolkit.explain.attended.MOST_CELLS", 40)
     page = translation_page(translator, "Where is my book?")
     assert len(only(blocks_of(page), Maps)) == 1
-    assert page.cut[-1].startswith("Layers 1 to 1 of 2 have no maps")
+    assert page.cut[-1].startswith("Layers 2 to 2 of 2 have no maps")
 
 
 def test_samples_and_several_outputs(translator):
@@ -249,8 +249,8 @@ def test_the_command(run, tiny_model, tmp_path):
     shown = run(*given, "--max-new-tokens", 4)
     assert shown.code == 0
     assert "The beam as a tree" in shown.out
-    assert "layer 0, head 1" in shown.out
-    assert "head 1" not in run(*given, "--max-new-tokens", 4, "--layer", 0, "--head", 0, "--candidates", 1).out
+    assert "layer 1, head 2" in shown.out
+    assert "head 2" not in run(*given, "--max-new-tokens", 4, "--layer", 1, "--head", 1, "--candidates", 1).out
     path = tmp_path / "page.html"
     assert run(*given, "--html", path).code == 0
     assert path.read_text().startswith("<!DOCTYPE html>")
@@ -260,7 +260,7 @@ def test_the_command(run, tiny_model, tmp_path):
     ("words", "sentence"),
     [
         (("",), "the text is blank: there is nothing to translate"),
-        (("a", "--layer", 1), "layer is 1: this model has layers 0 to 0"),
+        (("a", "--layer", 2), "layer is 2: this model has layers 1 to 1"),
         (("a", "--candidates", 0), "candidates is 0: it must be at least 1"),
         (("a", "--num-beams", 0), "num_beams is 0: it must be at least 1"),
         ((), "text is missing (see toolkit explain translate --help)"),

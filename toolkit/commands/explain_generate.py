@@ -25,9 +25,9 @@ class ExplainGenerate(MappedExplanation):
     candidates: int = CANDIDATES
     """How many candidates are shown at every step."""
     layer: int | None = None
-    """Show the maps of this layer only, counted from 0."""
+    """Show the maps of this layer only, counted from 1."""
     head: int | None = None
-    """Show the maps of this head only, counted from 0."""
+    """Show the maps of this head only, counted from 1."""
     generation: OmitArgPrefixes[ContinuationConfig] = field(
         default_factory=lambda: ContinuationConfig(max_new_tokens=NEW_TOKENS)
     )

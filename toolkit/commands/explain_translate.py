@@ -25,9 +25,9 @@ class ExplainTranslate(MappedExplanation):
     candidates: int = CANDIDATES
     """How many candidates are shown at every step."""
     layer: int | None = None
-    """Show the maps of this decoder layer only, counted from 0."""
+    """Show the maps of this decoder layer only, counted from 1."""
     head: int | None = None
-    """Show the maps of this head only, counted from 0."""
+    """Show the maps of this head only, counted from 1."""
     generation: OmitArgPrefixes[GenerationConfig] = field(default_factory=GenerationConfig)
 
     def page(self) -> Page:

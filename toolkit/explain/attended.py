@@ -62,8 +62,8 @@ def self_attention_maps(model: GPT, ids: Sequence[int]) -> tuple[Array, Array]:
 def check_choice(layers: int, heads: int, layer: int | None, head: int | None) -> None:
     """Raises ConfigError for a layer or a head that a model does not have."""
     for name, asked, count in (("layer", layer, layers), ("head", head, heads)):
-        if asked is not None and not 0 <= asked < count:
-            raise ConfigError(f"{name} is {asked}: this model has {name}s 0 to {count - 1}")
+        if asked is not None and not 1 <= asked <= count:
+            raise ConfigError(f"{name} is {asked}: this model has {name}s 1 to {count}")
 
 
 def averaged(attention: Attention, name: str, note: str = "") -> Heat:
@@ -74,24 +74,29 @@ def averaged(attention: Attention, name: str, note: str = "") -> Heat:
 def by_head(
     attention: Attention, title: str, layer: int | None = None, head: int | None = None
 ) -> tuple[list[Section], list[str]]:
-    """A section for each layer with the maps of its heads, or those of one; and what is not shown, in sentences."""
+    """A section for each layer with the maps of its heads, or those of one; and what is not shown, in sentences.
+
+    layer, head: counted from 1.
+    """
     layers, heads = attention.maps.shape[:2]
-    chosen = list(range(layers)) if layer is None else [layer]
-    own = range(heads) if head is None else [head]
+    chosen = list(range(1, layers + 1)) if layer is None else [layer]
+    own = range(1, heads + 1) if head is None else [head]
     rows, columns = (len(names[attention.shown]) for names in (attention.rows, attention.columns))
     room = max(1, MOST_CELLS // (rows * columns * len(own)))
     cut = []
     if len(chosen) > room:
         cut.append(
-            f"Layers {room} to {layers - 1} of {layers} have no maps of their own here, only a part in the average: "
+            f"Layers {room + 1} to {layers} of {layers} have no maps of their own here, only a part in the average: "
             "--layer shows one."
         )
     sections = []
     for number in chosen[:room]:
-        maps = [_heat(attention, f"layer {number}, head {each}", attention.maps[number, each]) for each in own]
+        maps = [_heat(attention, f"layer {number}, head {each}", attention.maps[number - 1, each - 1]) for each in own]
         blocks: list[Block] = [Maps(maps)]
         if head is None and heads > 1:
-            blocks.append(_heat(attention, f"layer {number}, mean of its heads", attention.maps[number].mean(axis=0)))
+            blocks.append(
+                _heat(attention, f"layer {number}, mean of its heads", attention.maps[number - 1].mean(axis=0))
+            )
         sections.append(Section(f"{title}, layer {number}", blocks))
     return sections, cut
 

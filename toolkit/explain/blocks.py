@@ -1,7 +1,7 @@
 """What an explanation is made of, whether it is read in a terminal or in a browser.
 
-A topic builds a `Page`; `toolkit.explain.terminal` and `toolkit.explain.html` show it. Blocks hold the numbers themselves, in
-full; how many of them fit, and to how many decimals, is decided where they are shown.
+A topic builds a `Page`; `toolkit.explain.terminal` and `toolkit.explain.html` show it. Blocks hold the numbers
+themselves, in full; how many of them fit, and to how many decimals, is decided where they are shown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ class Maps:
 
 @dataclass(frozen=True)
 class Bars:
-    """Probabilities of some candidates, best first. chosen: which of them were taken; several columns may be compared."""
+    """Probabilities of some candidates, best first, in one column or several. chosen: which of them were taken."""
 
     name: str
     labels: Sequence[str]

@@ -39,7 +39,7 @@ def generation_page(
 ) -> Page:
     """How a language model continues one prompt: the stages of every choice, the mask, and self-attention.
 
-    candidates: how many are shown at every step. layer, head: show the maps of this one only, counted from 0.
+    candidates: how many are shown at every step. layer, head: show the maps of this one only, counted from 1.
 
     Raises DataError for a prompt that the model cannot read, ConfigError for a layer or head that it does not have and
     for settings that it cannot decode with.

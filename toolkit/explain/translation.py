@@ -30,7 +30,7 @@ def translation_page(
 ) -> Page:
     """How one text is translated: its tokens, the candidates of every step, the beam, and cross-attention.
 
-    candidates: how many are shown at every step. layer, head: show the maps of this one only, counted from 0.
+    candidates: how many are shown at every step. layer, head: show the maps of this one only, counted from 1.
 
     Raises DataError for a blank text, ConfigError for a layer or head that the model does not have and for settings
     that it cannot decode with.
