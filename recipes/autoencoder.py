@@ -60,7 +60,7 @@ TRAINING = TrainingConfig(
 
 KEYS = [
     "a key's bias b adds q·b to all the scores of a query q, and softmax does not notice what is added to all of them:",
-    "its gradient is 0. What the table shows of it is rounding, of which Adam, which divides by its size, makes steps.",
+    "its gradient is 0. What the table shows is rounding: Adam divides a gradient by its size, and steps even by that.",
 ]
 
 

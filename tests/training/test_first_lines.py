@@ -56,3 +56,7 @@ def test_the_loss_is_that_of_the_predicted_tokens(store: RaggedStore) -> None:
     log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     assert sums.tokens == len(rows.scored) < len(rows.labels)
     assert sums.loss == pytest.approx(-log_probs[rows.scored, rows.labels[rows.scored]].sum())
+    assert task.evaluated(model) == {
+        "loss": pytest.approx(sums.loss / sums.tokens),
+        "perplexity": pytest.approx(np.exp(sums.loss / sums.tokens)),
+    }

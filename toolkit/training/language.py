@@ -207,8 +207,10 @@ class LanguageTask:
 
     def scores(self, sums: LossSums) -> dict[str, float]:
         """What a full pass over the validation texts says of a model."""
-        bits = {"bits_per_byte": sums.negative_log_likelihood / math.log(2) / self.valid_bytes}
-        return loss_scores(sums) | (bits if self.valid_bytes else {})
+        scores = loss_scores(sums)
+        if self.valid_bytes:
+            scores["bits_per_byte"] = sums.negative_log_likelihood / math.log(2) / self.valid_bytes
+        return scores
 
 
 class Shares(Sequence[Share]):
