@@ -44,8 +44,9 @@ from toolkit.training.trainer import Evaluation, Trainer
 DATA = Path(__file__).resolve().parent.parent / "data" / "chat"
 
 CHAT_TRAINING = TrainingConfig(
-    updates=7000,
+    updates=6000,
     tokens_per_batch=1024,
+    optimizer="muon",
     learning_rate=1.5e-3,
     warmup=100,
     weight_decay=0.1,
