@@ -25,7 +25,7 @@ from toolkit.data.readers import read_lines
 from toolkit.data.sentences import sentence_ids
 from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.movement import Movement, movements
+from toolkit.explain.gradients.movement import Movement, movements
 from toolkit.functional.arrays import Array
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.shelf import find_model

@@ -21,8 +21,8 @@ from threadpoolctl import threadpool_limits
 from toolkit.commands.console import aligned, emit
 from toolkit.commands.recipe import preparing, run_recipe, tell
 from toolkit.errors import ConfigError
-from toolkit.explain.check import Measurement
-from toolkit.explain.whole_model import checked_gradients
+from toolkit.explain.gradients.check import Measurement
+from toolkit.explain.gradients.whole_model import checked_gradients
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.nn.rows import Rows

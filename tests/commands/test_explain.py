@@ -9,8 +9,8 @@ import pytest
 from toolkit.commands.explain import TOPICS, explain
 from toolkit.commands.explaining import Explanation, has_color
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.blocks import Page, Section, Text
-from toolkit.explain.html import document
+from toolkit.explain.pages.blocks import Page, Section, Text
+from toolkit.explain.pages.html import document
 
 
 @dataclass(kw_only=True)
@@ -69,6 +69,16 @@ def test_what_goes_wrong_leaves_the_file_as_it_was(tmp_path):
     assert file.read_text() == "before"
     with pytest.raises(DataError, match="cannot be written"):
         Greeting(name="", html=tmp_path / "nowhere" / "page.html").run()  # told before the work is done
+
+
+def test_an_error_of_the_work_is_not_taken_for_one_of_writing(tmp_path):
+    class Broken(Greeting):
+        def page(self) -> Page:
+            return Page("", (tmp_path / "missing").read_text(), [])
+
+    with pytest.raises(FileNotFoundError):
+        Broken(html=tmp_path / "page.html").run()
+    assert not list(tmp_path.iterdir())
 
 
 def test_colour_is_for_terminals_that_want_it(monkeypatch):

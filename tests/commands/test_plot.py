@@ -81,7 +81,7 @@ def test_maps_of_an_explanation(run, tiny_model: Path, tmp_path: Path) -> None:
     done = run(*words, "--html", tmp_path / "page.html")
     assert done.code == 0
     assert done.out.splitlines()[-1] == f"{tmp_path / 'map.svg'}: the maps of attention"
-    assert ">layer 0, head 1</text>" in (tmp_path / "map.svg").read_text(encoding="utf-8")
+    assert ">layer 1, head 1</text>" in (tmp_path / "map.svg").read_text(encoding="utf-8")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!")
     wrong = run(*words[:-1], tmp_path / "map.gif")
     assert (wrong.code, wrong.out) == (2, "")
@@ -90,8 +90,8 @@ def test_maps_of_an_explanation(run, tiny_model: Path, tmp_path: Path) -> None:
 
 def test_matplotlib_is_imported_for_pictures_that_need_it_only(tmp_path: Path) -> None:
     code = (
-        "import sys, numpy, toolkit.commands.plot; from toolkit.explain.pictures import picture; "
-        "from toolkit.explain.blocks import Heat; picture(Heat('', numpy.ones((1, 1)), 'a', 'b')).svg; "
+        "import sys, numpy, toolkit.commands.plot; from toolkit.explain.pictures.maps import picture; "
+        "from toolkit.explain.pages.blocks import Heat; picture(Heat('', numpy.ones((1, 1)), 'a', 'b')).svg; "
         "assert 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)

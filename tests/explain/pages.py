@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from toolkit.explain.blocks import (
+from toolkit.explain.pages.blocks import (
     Bars,
     Branch,
     Code,

@@ -9,11 +9,11 @@ from toolkit.cli import main
 from toolkit.commands.explain_attention import ExplainAttention
 from toolkit.data.collate import source_rows
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.attention import attention_page
-from toolkit.explain.blocks import Bars, Heat, Maps, Numbers, Table
-from toolkit.explain.html import document
+from toolkit.explain.attention.page import attention_page
+from toolkit.explain.pages.blocks import Bars, Heat, Maps, Numbers, Table
+from toolkit.explain.pages.html import document
+from toolkit.explain.pages.terminal import lines
 from toolkit.explain.reading import modules, read_text, read_translation
-from toolkit.explain.terminal import lines
 from toolkit.language_model import LanguageModel
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
@@ -141,14 +141,14 @@ def test_a_translator_reads_its_own_translation_unless_told(tokenizer):
 def test_a_text_that_is_too_long_is_cut_and_the_page_says_so(tokenizer):
     page = attention_page(translator(tokenizer), "I am boy " * 100, "म " * 40)
     assert page.cut == [
-        "The text has 900 tokens, and the model reads 15: the last 885 are left out.",
-        "The target has 80 tokens, and the model reads 15: the last 65 are left out.",
+        "The text has 900 tokens, of which the model reads the first 15.",
+        "The target has 80 tokens, of which the model reads the first 15.",
     ]
     assert len(numbers(page, "Memory", "y").values) == 16
     page = attention_page(language_model(tokenizer), "I" * 100_000)
     assert page.cut == [
-        "Of 100000 characters only the first 448 were tokenized.",
-        "The text has 448 tokens, and the model reads 7: the last 441 are left out.",
+        "Of 100000 characters only the first 512 were tokenized.",
+        "The text has 512 tokens, of which the model reads the first 7.",
     ]
     is_shown(page)
 
@@ -163,9 +163,9 @@ def test_what_cannot_be_read_or_shown_is_told_in_one_sentence(tokenizer):
         attention_page(language_model(tokenizer, begin=False), "")
     assert attention_page(other, "").sections  # which begins by itself
     for arguments, complaint in (
-        ({"layer": 3}, "layer is 3: the model has layers 1 to 2"),
+        ({"layer": 3}, "layer is 3: this model has layers 1 to 2"),
         ({"layer": 0}, "layer is 0"),
-        ({"head": 5}, "head is 5: the model has heads 1 to 4"),
+        ({"head": 5}, "head is 5: this model has heads 1 to 4"),
         ({"target": "म"}, "for a translator"),
     ):
         with pytest.raises(ConfigError, match=complaint):

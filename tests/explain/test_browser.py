@@ -11,8 +11,8 @@ import pytest
 
 from tests.explain.pages import page
 from toolkit.commands.explain import explain
-from toolkit.explain.blocks import Heat, Maps, Numbers
-from toolkit.explain.html import document
+from toolkit.explain.pages.blocks import Heat, Maps, Numbers
+from toolkit.explain.pages.html import document
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 NARROW, WIDE = 390, 1300

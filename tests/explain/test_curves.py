@@ -8,8 +8,8 @@ import pytest
 from tests.explain.drawn import png_size, texts
 from tests.explain.run_logs import training, validation, write_log
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.explain.curves import LIKELIHOOD, CurvePicture, color, is_logarithmic, panels
-from toolkit.explain.logs import AXES, find_logs, read_log
+from toolkit.explain.pictures.curves import LIKELIHOOD, CurvePicture, color, is_logarithmic, panels
+from toolkit.explain.pictures.logs import AXES, find_logs, read_log
 
 
 def test_all_numbers_of_a_log_are_series(tmp_path: Path) -> None:

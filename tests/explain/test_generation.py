@@ -6,12 +6,12 @@ import pytest
 from toolkit import load
 from toolkit.decoding import ContinuationConfig, continue_prompts, sampling
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain import attended
-from toolkit.explain.beam_tree import BeamTree, choices, every, written
-from toolkit.explain.blocks import Bars, Heat, Maps, Table, Tree
-from toolkit.explain.choices import Choices
-from toolkit.explain.generation import generation_page, prompt_ids
-from toolkit.explain.tokens import labels
+from toolkit.explain.decoding import attended
+from toolkit.explain.decoding.beam_tree import BeamTree, choices, every, written
+from toolkit.explain.decoding.choices import Choices
+from toolkit.explain.decoding.generation import generation_page, prompt_ids
+from toolkit.explain.pages.blocks import Bars, Heat, Maps, Table, Tree
+from toolkit.explain.pages.tokens import labels
 from toolkit.tokenization.special import BOS
 
 SAMPLES = [

@@ -10,16 +10,16 @@ import pytest
 
 import toolkit
 from toolkit.errors import ConfigError
-from toolkit.explain.blocks import Block, Code, Curves, Erratum, Formula, Page, Section, Table, Text
-from toolkit.explain.check import SMALLEST_SLOPE, TOLERANCE, Measurement, check_pair
-from toolkit.explain.gradients import check_case, gradients_page
-from toolkit.explain.pair_case import Case
-from toolkit.explain.pair_residual import RESIDUAL
-from toolkit.explain.pair_source import pairs, source
-from toolkit.explain.pairs import CASES, case
-from toolkit.explain.wrong import WRONG, Wrong
-from toolkit.explain.wrong_curves import RIGHT, curve, verdict
-from toolkit.explain.wrong_training import TRIALS, Trial, guessing, losses, swapped
+from toolkit.explain.gradients.check import SMALLEST_SLOPE, TOLERANCE, Measurement, check_pair
+from toolkit.explain.gradients.page import check_case, gradients_page
+from toolkit.explain.gradients.pair_case import Case
+from toolkit.explain.gradients.pair_residual import RESIDUAL
+from toolkit.explain.gradients.pair_source import pairs, source
+from toolkit.explain.gradients.pairs import CASES, case
+from toolkit.explain.gradients.wrong import WRONG, Wrong
+from toolkit.explain.gradients.wrong_curves import RIGHT, curve, verdict
+from toolkit.explain.gradients.wrong_training import TRIALS, Trial, guessing, losses, swapped
+from toolkit.explain.pages.blocks import Block, Code, Curves, Erratum, Formula, Page, Section, Table, Text
 from toolkit.functional.layer_norm import layer_norm, layer_norm_backward
 
 UPDATES = 10  # of each model that is trained here

@@ -10,9 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.explain.pages import CAUSAL, LONG, NEPALI, TRICKY, beam, page, weights
-from toolkit.explain import html_maps
-from toolkit.explain.blocks import Bars, Code, Curves, Erratum, Formula, Heat, Maps, Numbers, Page, Section, Table, Text
-from toolkit.explain.html import document
+from toolkit.explain.pages import html_maps
+from toolkit.explain.pages.blocks import (
+    Bars,
+    Code,
+    Curves,
+    Erratum,
+    Formula,
+    Heat,
+    Maps,
+    Numbers,
+    Page,
+    Section,
+    Table,
+    Text,
+)
+from toolkit.explain.pages.html import document
 
 EMPTY = {"meta", "link", "br", "rect", "line", "polyline", "path", "circle"}
 FETCHING = {"script", "img", "iframe", "object", "embed", "base", "audio", "video", "source", "image", "use", "form"}
@@ -207,6 +220,19 @@ def test_bars_mark_what_was_chosen_and_what_was_not_possible():
     assert ["chosen" in each.attributes.get("class", "") for each in rows] == [False, True]
     assert "excluded" in rows[1].text
     assert [each.attributes["style"] for each in rows[0].all("span", "bar")] == ["--v:0.7500", "--v:1.0000"]
+
+
+def test_a_probability_that_is_not_zero_does_not_read_so():
+    first, second, third = shown(Bars("next", ("a", "b", "c"), {"p": (0.0004, 0.0005, 0.0)})).all("tr")
+    texts = [next(each.all("span")) for each in (first, second, third)]
+    assert [each.text for each in texts] == ["<0.001", "0.001", "0.000"]
+    assert [float(each.attributes["data-value"]) for each in texts] == [0.0004, 0.0005, 0.0]
+
+
+def test_a_minus_in_a_sentence_is_as_wide_as_a_digit_and_a_hyphen_stays():
+    page = shown(Text("-1 or (-2.5): `--layer -3`, “-4”, top-5, past-key"), Formula("a - b, -∞, 1e-09, past-key"))
+    assert "−1 or (−2.5): --layer -3, “-4”, top-5, past-key" in page.text
+    assert "a − b, −∞, 1e−09, past-key" in page.text
 
 
 def test_a_tree_shows_every_branch():

@@ -6,14 +6,14 @@ import pytest
 from tests.checks import random_model, small_gpt_config
 from toolkit import load
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain import parallel
-from toolkit.explain.blocks import Code, Curves, Table
-from toolkit.explain.check import check_pair
-from toolkit.explain.html import document
-from toolkit.explain.parallel import parallel_page
-from toolkit.explain.parallel_passes import all_at_once, block_model, one_at_a_time, products_at_once, timed
-from toolkit.explain.parallel_reach import WIDTH, OneBlock, Recurrent, reach
-from toolkit.explain.recurrent import recurrence, recurrence_backward
+from toolkit.explain.gradients.check import check_pair
+from toolkit.explain.pages.blocks import Code, Curves, Table
+from toolkit.explain.pages.html import document
+from toolkit.explain.parallel import page as parallel
+from toolkit.explain.parallel.page import parallel_page
+from toolkit.explain.parallel.passes import all_at_once, block_model, one_at_a_time, products_at_once, timed
+from toolkit.explain.parallel.reach import WIDTH, OneBlock, Recurrent, reach
+from toolkit.explain.parallel.recurrent import recurrence, recurrence_backward
 
 LAYERS = [OneBlock, lambda generator: Recurrent(generator, 1.2)]
 
@@ -128,7 +128,7 @@ def test_the_page(tiny_gpt, near):
     (curves,) = (block for block in far.blocks if type(block) is Curves)
     assert all(min(y) > 0 and len(x) == len(y) for x, y in curves.lines.values())
     (code,) = (block for block in page.sections[2].blocks if type(block) is Code)
-    assert code.where.startswith("toolkit/explain/recurrent.py:")
+    assert code.where.startswith("toolkit/explain/parallel/recurrent.py:")
     assert document(page)
 
 
@@ -136,7 +136,7 @@ def test_what_is_not_read_is_told(make_gpt, tmp_path, near):
     owner = load(make_gpt(tmp_path / "long", max_length=60))
     page = parallel_page(owner, "She eats rice. " * 40, (2,))
     assert len(page.cut) == 2
-    assert "60" in page.cut[0]
+    assert page.cut[0].endswith("of which the model reads the first 59.")  # behind the begin mark
 
 
 @pytest.mark.parametrize("lengths", [(), (0, 4), (16, 1 << 20)])

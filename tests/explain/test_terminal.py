@@ -9,10 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.explain.pages import CAUSAL, ENGLISH, LONG, NEPALI, TRICKY, beam, page, weights
-from toolkit.explain.blocks import Bars, Branch, Curves, Formula, Heat, Maps, Numbers, Page, Section, Table, Text, Tree
-from toolkit.explain.terminal import NARROWEST, block_lines, lines
-from toolkit.explain.terminal_paint import paint
-from toolkit.explain.writing import ELLIPSIS, cells, clipped, padded, wrapped
+from toolkit.explain.pages.blocks import (
+    Bars,
+    Branch,
+    Curves,
+    Formula,
+    Heat,
+    Maps,
+    Numbers,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tree,
+)
+from toolkit.explain.pages.terminal import NARROWEST, block_lines, lines
+from toolkit.explain.pages.terminal_paint import paint
+from toolkit.explain.pages.writing import ELLIPSIS, cells, clipped, padded, wrapped
 
 STYLE = re.compile("\033\\[[0-9;]*m")
 LETTERS = st.text(st.sampled_from("aI .␣कखमटाीुँ्ंि।界🙂\u200d\u0301\n\t\x1b"), max_size=24)
@@ -41,7 +54,7 @@ def test_what_is_clipped_fits_and_keeps_letters_whole(text, most):
     if short != text and most:
         kept = short.removesuffix(ELLIPSIS)
         assert text.startswith(kept)
-        assert cells(text[len(kept)]) or text[len(kept)] < " "  # what is left begins with no mark
+        assert not kept or cells(text[len(kept)]) or text[len(kept)] < " "  # what is left begins with no mark
 
 
 @settings(max_examples=50)
@@ -132,6 +145,11 @@ def test_bars_are_as_long_as_their_numbers():
     assert [numbers_in(line) for line in shown[1:3]] == [[0.5], [0.25]]
     assert shown[2].startswith("★ b")
     assert "excluded" in shown[3]
+
+
+def test_a_probability_that_is_not_zero_does_not_read_so():
+    shown = block_lines(Bars("next", ("a", "b", "c"), {"p": (0.9996, 0.0004, 0.0)}), 80)
+    assert [line.split()[1] for line in shown[1:4]] == ["1.000", "<0.001", "0.000"]
 
 
 def test_a_tree_shows_what_became_of_every_branch():

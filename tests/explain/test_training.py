@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tests.checks import random_model, small_config, small_gpt_config
-from toolkit.explain.adam_page import cross_entropy, founding_section
-from toolkit.explain.adam_steps import (
+from toolkit.explain.pages.blocks import Erratum, Formula, Table
+from toolkit.explain.training.adam_page import cross_entropy, founding_section
+from toolkit.explain.training.adam_steps import (
     chosen_entries,
     example_step,
     first_update,
@@ -15,14 +16,12 @@ from toolkit.explain.adam_steps import (
     shares,
     with_values,
 )
-from toolkit.explain.blocks import Erratum, Formula, Table
-from toolkit.explain.teacher_forcing import (
+from toolkit.explain.training.teacher_forcing import (
     forced,
     gradient_of,
     one_text,
     pair_batch,
     step_by_step,
-    total_loss,
 )
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS, EOS
@@ -64,7 +63,7 @@ def test_the_losses_of_the_tokens_add_up_to_the_loss(taught):
     model, batch = taught
     found = forced(model, batch, uniform(model))
     assert len(found.losses) == len(TARGET) + 1
-    np.testing.assert_allclose(found.losses.sum(), total_loss(model, batch).loss, rtol=1e-12)
+    np.testing.assert_allclose(found.losses.sum(), model.loss(batch, Tape()).loss, rtol=1e-12)
     np.testing.assert_allclose(found.loss, found.losses.mean())
     right = found.best == batch.labels
     np.testing.assert_allclose(np.exp(-found.losses[right]), found.best_probabilities[right])
@@ -136,7 +135,7 @@ def test_the_gradient_is_the_slope_of_the_mean_loss(taught):
         for sign in (1, -1):
             moved = with_values(model, update.before.copy())
             moved.arrays()[name][index] += sign * 1e-5
-            losses.append(total_loss(moved, batch).loss / len(batch.labels))
+            losses.append(moved.loss(batch, Tape()).loss / len(batch.labels))
         slope = (losses[0] - losses[1]) / 2e-5
         np.testing.assert_allclose(each.gradient / update.clipping, slope, rtol=1e-5, atol=1e-8)
 
@@ -144,7 +143,7 @@ def test_the_gradient_is_the_slope_of_the_mean_loss(taught):
 def test_the_loss_falls_as_the_slope_says(taught):
     model, batch = taught
     update = updated(model, batch, rate=1e-7)
-    before, after = total_loss(model, batch), total_loss(with_values(model, update.after), batch)
+    before, after = model.loss(batch, Tape()), with_values(model, update.after).loss(batch, Tape())
     change = (after.loss - before.loss) / before.tokens
     assert change < 0
     np.testing.assert_allclose(update.slope, change, rtol=1e-3)

@@ -7,12 +7,15 @@ import pytest
 
 from toolkit import load
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.adam_steps import entry, first_update
-from toolkit.explain.blocks import Bars, Formula, Heat, Table
-from toolkit.explain.html import document
-from toolkit.explain.lesson import lesson, training_config
-from toolkit.explain.teacher_forcing import forced, gradient_of, total_loss
-from toolkit.explain.training import first_rate, training_page
+from toolkit.explain.pages.blocks import Bars, Formula, Heat, Table
+from toolkit.explain.pages.html import document
+from toolkit.explain.texts import DEFAULT_TEXTS, default_text
+from toolkit.explain.training.adam_steps import entry, first_update
+from toolkit.explain.training.lesson import lesson, training_config
+from toolkit.explain.training.page import first_rate, training_page
+from toolkit.explain.training.teacher_forcing import forced, gradient_of
+from toolkit.nn.tape import Tape
+from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer
 from toolkit.training.optimizer import Adam
 
 METRICS = {
@@ -37,7 +40,7 @@ def test_the_page_of_a_pair_shows_the_numbers_of_its_pass(tiny_model):
     assert [row[1] for row in shift.rows[1:]] == [row[3] for row in shift.rows[:-1]]
     assert (shift.rows[0][1], shift.rows[-1][3]) == ("<s>", "</s>")
     assert [row[3] for row in table.rows] == [f"{loss:.4f}" for loss in found.losses]
-    assert any(f"{total_loss(taught.model, taught.batch).loss:.4f}" in each.text for each in blocks_of(page, Formula))
+    assert any(f"{taught.model.loss(taught.batch, Tape()).loss:.4f}" in each.text for each in blocks_of(page, Formula))
     (heat,) = blocks_of(page, Heat)
     np.testing.assert_array_equal(heat.hidden, np.triu(np.ones_like(heat.values), 1))
     (bars,) = blocks_of(page, Bars)
@@ -69,14 +72,18 @@ def test_what_is_not_read_or_shown_is_told(make_gpt, tmp_path):
     owner = load(make_gpt(tmp_path / "long", max_length=60))
     page = training_page(owner, ("She eats rice. " * 40,))
     assert len(page.cut) == 3
-    assert "the first 61 tokens" in page.cut[0]  # 60 that are read, and what follows the last of them
+    assert page.cut[0].endswith("of which the model reads the first 60.")
     assert all(len(each.rows) <= 48 for each in blocks_of(page, Table))
     assert not training_page(owner, ("She eats rice.",)).cut
 
 
-def test_a_rate_that_is_too_high_is_told(tiny_gpt):
-    page = training_page(load(tiny_gpt), ("She eats rice.",), {}, 5.0)
-    assert any("The loss rose" in each.text for each in page.sections[-2].blocks if hasattr(each, "text"))
+@pytest.mark.parametrize(
+    ("rate", "told"),
+    [(1e-4, "the slope tells what it does"), (3e-2, "not by what the slope tells"), (5.0, "The loss rose")],
+)
+def test_what_a_step_of_this_length_does_is_told(tiny_gpt, rate, told):
+    page = training_page(load(tiny_gpt), ("She eats rice.",), {}, rate)
+    assert any(told in each.text for each in page.sections[-2].blocks if hasattr(each, "text"))
 
 
 def test_settings_are_those_of_the_training_where_they_are_told(tiny_model):
@@ -136,6 +143,34 @@ def test_that_nothing_is_dropped_is_told(tiny_model, tiny_gpt):
     assert load(tiny_model).model.config.residual_dropout
     assert "trained with dropout" in training_page(load(tiny_model)).about
     assert "dropout" not in training_page(load(tiny_gpt)).about
+
+
+def test_muon_is_not_passed_over(tiny_gpt):
+    owner = load(tiny_gpt)
+    for optimizer, told in (("muon", 1), ("adamw", 0)):
+        page = training_page(owner, ("She eats rice.",), {"settings": {"training": {"optimizer": optimizer}}})
+        assert sum("Muon" in each for each in page.cut) == told
+        assert any(each.title == "One step of AdamW" for each in page.sections)
+
+
+@pytest.mark.parametrize("train", [lambda texts: SentencePieceTokenizer.train(texts, 330), CharacterTokenizer.train])
+@pytest.mark.parametrize("text", DEFAULT_TEXTS)
+def test_our_own_text_is_one_whose_letters_the_model_has(train, text):
+    assert default_text(train([text])) == text
+    assert default_text(ByteTokenizer()) == DEFAULT_TEXTS[0]
+
+
+def test_a_model_for_which_we_have_no_text_is_given_one():
+    for strange in (SentencePieceTokenizer.train(["上下左右"] * 4, 300), CharacterTokenizer("上下左右")):
+        with pytest.raises(ConfigError, match="the text is missing: give one"):
+            default_text(strange)
+
+
+def test_our_own_pair_is_turned_for_a_translator_that_is(tiny_model):
+    owner = load(tiny_model)
+    ways = [lesson(owner, (), {"settings": {"reverse": reverse}}).batch for reverse in (False, True)]
+    assert ways[0].sources.tolist() == ways[1].labels.tolist()
+    assert ways[0].labels.tolist() == ways[1].sources.tolist()
 
 
 def test_a_model_without_marks_predicts_all_but_the_first(make_gpt, tmp_path):

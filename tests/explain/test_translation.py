@@ -8,12 +8,12 @@ from toolkit import load
 from toolkit.data.collate import translation_batch
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain import search_tree, translation
-from toolkit.explain.beam_tree import BeamTree, branch, choices, every, greedy_tree, written
-from toolkit.explain.blocks import Bars, Formula, Heat, Maps, Table, Tree
-from toolkit.explain.candidates import named
-from toolkit.explain.choices import Choices
-from toolkit.explain.translation import translation_page
+from toolkit.explain.decoding import search_tree, translation
+from toolkit.explain.decoding.beam_tree import BeamTree, branch, choices, every, greedy_tree, written
+from toolkit.explain.decoding.candidates import named
+from toolkit.explain.decoding.choices import Choices
+from toolkit.explain.decoding.translation import translation_page
+from toolkit.explain.pages.blocks import Bars, Formula, Heat, Maps, Table, Tree
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import EOS
 
@@ -202,7 +202,7 @@ def test_what_is_too_long_is_cut_and_the_page_says_so(make_model, tmp_path, monk
     page = translation_page(translator, "I am a boy. " * 9, GenerationConfig(num_beams=3))
     tokens = only(blocks_of(page), Table)[0].rows
     assert len(tokens) == 12
-    assert any("the model reads 11" in each for each in page.cut)
+    assert any("the model reads the first 11" in each for each in page.cut)
     monkeypatch.setattr(search_tree, "MOST_NODES", 20)
     monkeypatch.setattr(search_tree, "MOST_STEPS", 5)
     monkeypatch.setattr(translation, "MOST_STEPS", 5)
@@ -212,16 +212,16 @@ def test_what_is_too_long_is_cut_and_the_page_says_so(make_model, tmp_path, monk
 
 
 def test_maps_that_are_too_large_are_cut_and_the_page_says_so(translator, monkeypatch):
-    monkeypatch.setattr("toolkit.explain.attended.MOST_TOKENS", 3)
+    monkeypatch.setattr("toolkit.explain.decoding.attended.MOST_TOKENS", 3)
     page = translation_page(translator, "Where is my book?")
     heat = only(blocks_of(page), Heat)[0]
     assert heat.values.shape == (3, 3)
     assert len(heat.rows) == len(heat.columns) == 3
     assert page.cut == ["Maps show the first 3 of 6 rows.", "Maps show the first 3 of 6 columns."]
-    monkeypatch.setattr("toolkit.explain.attended.MOST_CELLS", 40)
+    monkeypatch.setattr("toolkit.explain.decoding.attended.MOST_CELLS", 40)
     page = translation_page(translator, "Where is my book?")
     assert len(only(blocks_of(page), Maps)) == 1
-    assert page.cut[-1].startswith("Layers 2 to 2 of 2 have no maps")
+    assert page.cut[-1].startswith("Layer 2 of 2 has no map of its own")
 
 
 def test_samples_and_several_outputs(translator):

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.blocks import Numbers
+from toolkit.explain.pages.blocks import Numbers
 from toolkit.explain.reading import found
-from toolkit.explain.worked import cross_attended, later_differences, later_gradients, self_attended, worked_pass
-from toolkit.explain.worked_page import worked_page
+from toolkit.explain.worked.example import (
+    cross_attended,
+    later_differences,
+    later_gradients,
+    self_attended,
+    worked_pass,
+)
+from toolkit.explain.worked.page import worked_page
 
 
 def read(module_of, name):

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from toolkit.explain.pairs_attention import causal, ragged
+from toolkit.explain.gradients.pairs_attention import causal, ragged
 from toolkit.functional import attention as attention_module
 from toolkit.functional.attention import attention, attention_backward, softmax_over_keys
 

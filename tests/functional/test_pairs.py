@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import toolkit.functional
-from toolkit.explain.check import check_pair
-from toolkit.explain.pair_case import Case
-from toolkit.explain.pairs import CASES, case
+from toolkit.explain.gradients.check import check_pair
+from toolkit.explain.gradients.pair_case import Case
+from toolkit.explain.gradients.pairs import CASES, case
 from toolkit.functional import output_loss as output_loss_module
 from toolkit.functional import token_log_probs as token_log_probs_module
 from toolkit.functional.arrays import row_blocks, sum_rows

@@ -8,8 +8,8 @@ import pytest
 
 import toolkit
 from toolkit.errors import ConfigError, ModelError
-from toolkit.explain.movement import unpacked
-from toolkit.explain.whole_model import checked_gradients
+from toolkit.explain.gradients.movement import unpacked
+from toolkit.explain.gradients.whole_model import checked_gradients
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.exchange import export_model
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.checks import DROPOUT, gpt_batch, random_model, small_gpt_config
-from toolkit.explain.check import central_difference
+from toolkit.explain.gradients.check import central_difference
 from toolkit.models.gpt import GPT, GPTBatch
 from toolkit.nn import rows as rows_module
 from toolkit.nn.tape import Tape

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.checks import DROPOUT, batch_of, random_model, random_pairs, small_config
-from toolkit.explain.check import central_difference
+from toolkit.explain.gradients.check import central_difference
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
 from toolkit.nn.tape import Tape
 

@@ -20,7 +20,7 @@ from tests.preference.small import (
 )
 from tests.training.small import log
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.check import central_difference
+from toolkit.explain.gradients.check import central_difference
 from toolkit.models.gpt import GPT
 from toolkit.models.reward import RewardConfig, RewardModel, copy_values, settings_like
 from toolkit.nn.module import Model

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.preference.small import gradient_of, random_actor_critic, random_episodes, random_gpt, random_texts
-from toolkit.explain.check import central_difference
+from toolkit.explain.gradients.check import central_difference
 from toolkit.models.gpt import GPTBatch
 from toolkit.models.reward import ActorCritic
 from toolkit.nn.tape import Tape

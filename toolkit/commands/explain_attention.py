@@ -6,7 +6,7 @@ from tyro.conf import Positional
 
 from toolkit.commands.explaining import MappedExplanation
 from toolkit.errors import ConfigError
-from toolkit.explain.blocks import Page
+from toolkit.explain.pages.blocks import Page
 
 
 @dataclass(kw_only=True)
@@ -34,10 +34,10 @@ class ExplainAttention(MappedExplanation):
                 raise ConfigError(
                     "the document's example has one layer and one head: choose a trained model with --model"
                 )
-            from toolkit.explain.worked_page import worked_page
+            from toolkit.explain.worked.page import worked_page
 
             return worked_page(self.text, self.target)
         from toolkit.api import load
-        from toolkit.explain.attention import attention_page
+        from toolkit.explain.attention.page import attention_page
 
         return attention_page(load(self.model), self.text, self.target, self.layer, self.head)

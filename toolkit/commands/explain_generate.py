@@ -7,8 +7,8 @@ from tyro.conf import OmitArgPrefixes, Positional
 from toolkit.api import load_language_model
 from toolkit.commands.explaining import MappedExplanation
 from toolkit.decoding import ContinuationConfig
-from toolkit.explain.blocks import Page
-from toolkit.explain.generation import CANDIDATES, NEW_TOKENS, generation_page
+from toolkit.explain.decoding.generation import CANDIDATES, NEW_TOKENS, generation_page
+from toolkit.explain.pages.blocks import Page
 
 
 @dataclass

@@ -8,8 +8,8 @@ import tyro
 from tyro.conf import Positional
 
 from toolkit.commands.explaining import Explanation
-from toolkit.explain.blocks import Page
-from toolkit.explain.gradients import gradients_page
+from toolkit.explain.gradients.page import gradients_page
+from toolkit.explain.pages.blocks import Page
 
 
 @dataclass(kw_only=True)

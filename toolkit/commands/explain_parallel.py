@@ -8,8 +8,8 @@ from tyro.conf import Positional
 
 from toolkit.api import load_language_model
 from toolkit.commands.explaining import Explanation
-from toolkit.explain.blocks import Page
-from toolkit.explain.parallel import LENGTHS, parallel_page
+from toolkit.explain.pages.blocks import Page
+from toolkit.explain.parallel.page import LENGTHS, parallel_page
 
 
 @dataclass(kw_only=True)
@@ -20,7 +20,8 @@ class ExplainParallel(Explanation):
     """
 
     text: Positional[str] = ""
-    """What the model reads in both ways. By default a sentence of ours."""
+    """What the model reads in both ways. By default the beginning of a story in English or
+    Nepali, whichever the model knows better."""
     model: str = "stories"
     """Directory of a language model or of a run, or the name of one that comes with the toolkit."""
     lengths: tuple[int, ...] = LENGTHS

@@ -9,8 +9,8 @@ from tyro.conf import Positional
 from toolkit.api import load
 from toolkit.commands.explaining import MappedExplanation
 from toolkit.errors import ConfigError
-from toolkit.explain.blocks import Page
-from toolkit.explain.training import training_page
+from toolkit.explain.pages.blocks import Page
+from toolkit.explain.training.page import training_page
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import read_metrics
 
@@ -24,7 +24,8 @@ class ExplainTraining(MappedExplanation):
     """
 
     texts: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT...")]] = ()
-    """A sentence and its translation; for a language model one text. By default "I am a boy" and म केटा हुँ."""
+    """A sentence and its translation; for a language model one text. By default "I am a boy" and म केटा हुँ, or the
+    beginning of a story in English or Nepali, whichever the model knows better."""
     model: str = "en-ne"
     """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
     learning_rate: float | None = None

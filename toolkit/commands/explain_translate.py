@@ -7,8 +7,8 @@ from tyro.conf import OmitArgPrefixes, Positional
 from toolkit.api import load_translator
 from toolkit.commands.explaining import MappedExplanation
 from toolkit.decoding import GenerationConfig
-from toolkit.explain.blocks import Page
-from toolkit.explain.translation import CANDIDATES, translation_page
+from toolkit.explain.decoding.translation import CANDIDATES, translation_page
+from toolkit.explain.pages.blocks import Page
 
 
 @dataclass

@@ -4,11 +4,12 @@ import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.commands.console import emit
-from toolkit.explain.blocks import Page
+from toolkit.explain.pages.blocks import Page
 from toolkit.files import atomic_writer
 
 _PIPE = (100, 24)  # columns and lines where nobody says how wide the terminal is
@@ -28,19 +29,21 @@ class Explanation(ABC):
     def run(self) -> None:
         """Print the page, or write it and tell where. Raises DataError where the file cannot be written."""
         if self.html is None:
-            from toolkit.explain.terminal import lines
+            from toolkit.explain.pages.terminal import lines
 
             emit(lines(self.page(), shutil.get_terminal_size(_PIPE).columns, has_color()))
         else:
             self.written_page(self.html)
 
     def written_page(self, path: Path) -> Page:
-        """The page, which has been written."""
-        from toolkit.explain.html import document
+        """The page, which has been written; a name that cannot be is told before the work."""
+        from toolkit.explain.pages.html import document
 
-        with atomic_writer(path) as file:  # a name that cannot be written is told before the work
-            page = self.page()
-            file.write(document(page).encode())
+        _check_writable(path)
+        page = self.page()
+        content = document(page).encode()
+        with atomic_writer(path) as file:
+            file.write(content)
         emit([f"{path}: open it in a browser"])
         return page
 
@@ -57,13 +60,24 @@ class MappedExplanation(Explanation):
         if self.picture is None:
             super().run()
             return
-        from toolkit.explain.drawing import picture_format
-        from toolkit.explain.pictures import page_picture
+        from toolkit.explain.pictures.drawing import picture_format
+        from toolkit.explain.pictures.maps import page_picture
 
         picture_format(self.picture)
+        _check_writable(self.picture)
         page = self.page() if self.html is None else self.written_page(self.html)
         page_picture(page).save(self.picture)
         emit([f"{self.picture}: the maps of attention"])
+
+
+class _NotYet(Exception):  # noqa: N818
+    """Nothing is wrong; nothing is written either."""
+
+
+def _check_writable(path: Path) -> None:
+    """Before the work whose result is to be written. Raises DataError where `atomic_writer` would."""
+    with suppress(_NotYet), atomic_writer(path):
+        raise _NotYet
 
 
 def has_color() -> bool:

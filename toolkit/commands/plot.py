@@ -9,9 +9,9 @@ from tyro.conf import Positional, arg
 
 from toolkit.commands.console import emit
 from toolkit.errors import ConfigError
-from toolkit.explain.curves import CurvePicture
-from toolkit.explain.drawing import picture_format
-from toolkit.explain.logs import find_logs
+from toolkit.explain.pictures.curves import CurvePicture
+from toolkit.explain.pictures.drawing import picture_format
+from toolkit.explain.pictures.logs import find_logs
 
 
 @dataclass

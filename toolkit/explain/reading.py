@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from toolkit.data.collate import translation_batch
-from toolkit.data.sentences import sentence_ids
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.decoding.generate import check_ids
-from toolkit.errors import DataError, ModelError
-from toolkit.explain.tokens import labels
+from toolkit.errors import ConfigError, DataError, ModelError
+from toolkit.explain.pages.tokens import labels
+from toolkit.explain.texts import source_ids, text_ids
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT
@@ -27,9 +27,6 @@ from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS
 from toolkit.translator import Translator
 
-# No tokenizer makes so few tokens of so many characters: what comes behind them is not even tokenized.
-_MOST_CHARACTERS = 64
-
 
 @dataclass(frozen=True)
 class Reading:
@@ -40,9 +37,8 @@ class Reading:
     recorder: Recorder
     inputs: Array  # (T,) ids that the language model or the decoder read, the begin mark included
     following: Array  # (T,) or (T - 1,) ids that came after each of them; the last of a language model's is not known
-    sources: Array = field(
-        default_factory=lambda: np.zeros(0, np.int64)
-    )  # (S,) ids that the encoder read, end included
+    # (S,) ids that the encoder read, end included; none of a language model
+    sources: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     cut: Sequence[str] = ()  # a sentence for each thing that was not read
 
     @property
@@ -100,14 +96,14 @@ def read_translation(
     """
     model, cut = translator.model, []
     most = model.config.max_length - 1
-    ids = _sentence(translator.tokenizer.source, source, "the text", model.config.ignore_case, most, cut)
+    ids = source_ids(translator.tokenizer.source, source, most, cut, ignore_case=model.config.ignore_case)
     if not ids:
         raise DataError("the text is blank: there is nothing to read")
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         if target is None:
             target = generate(model, [ids], GenerationConfig())[0][0].ids
         if isinstance(target, str):
-            target = _sentence(translator.tokenizer, target, "the target", False, most, cut)
+            target = source_ids(translator.tokenizer, target, most, cut, "The target")
         check_ids(model, [target[:most]], "the target")
         batch = translation_batch([np.array(ids)], [np.array(target[:most], np.int64)])
         recorder = Recorder(owners)
@@ -130,8 +126,7 @@ def read_text(
     begin = [BOS] if model.config.begin else []
     most = model.config.max_length - len(begin)
     if isinstance(text, str):
-        kept = _readable(text, most, cut)
-        text = _first(language_model.tokenizer.encode(kept), most, "the text", cut)
+        text = text_ids(language_model.tokenizer, text, most, cut)
     ids = np.array([*begin, *text[:most]], np.int64)
     if not len(ids):
         raise DataError("the text is empty, and this model cannot begin: give it a word")
@@ -144,23 +139,11 @@ def read_text(
     return Reading(model, language_model.tokenizer, recorder, ids, ids[1:], cut=tuple(cut))
 
 
-def _sentence(tokenizer: Tokenizer, text: str, what: str, ignore_case: bool, most: int, cut: list[str]) -> list[int]:
-    [ids] = sentence_ids(tokenizer, [_readable(text, most, cut)], ignore_case)
-    return _first(ids, most, what, cut)
-
-
-def _readable(text: str, most: int, cut: list[str]) -> str:
-    """The text, or as many of its characters as can make that many tokens."""
-    characters = _MOST_CHARACTERS * most
-    if len(text) > characters:
-        cut.append(f"of {len(text)} characters only the first {characters} were tokenized")
-    return text[:characters]
-
-
-def _first(ids: list[int], most: int, what: str, cut: list[str]) -> list[int]:
-    if len(ids) > most:
-        cut.append(f"{what} has {len(ids)} tokens, and the model reads {most}: the last {len(ids) - most} are left out")
-    return ids[:most]
+def check_choice(layers: int, heads: int, layer: int | None, head: int | None) -> None:
+    """Raises ConfigError for a layer or a head, counted from 1, that a model does not have."""
+    for name, asked, count in (("layer", layer, layers), ("head", head, heads)):
+        if asked is not None and not 1 <= asked <= count:
+            raise ConfigError(f"{name} is {asked}: this model has {name}s 1 to {count}")
 
 
 def _check_finite(logits: Array) -> None:

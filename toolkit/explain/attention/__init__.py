@@ -1,0 +1,1 @@
+"""One text through a model, step by step."""

@@ -1,0 +1,1 @@
+"""How a translation or a continuation came about: candidates, the search as a tree, what was attended to."""

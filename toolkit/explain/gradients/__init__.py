@@ -1,0 +1,1 @@
+"""Every derivative of the toolkit: its source, its check against finite differences, and well-known wrong ones."""

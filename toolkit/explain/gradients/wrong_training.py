@@ -1,0 +1,152 @@
+"""What a wrong backward does to a training curve: a small real model, trained with it in the right one's place."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from toolkit.data.collate import translation_batch
+from toolkit.explain.gradients import wrong
+from toolkit.explain.gradients.pairs import SEQUENCE
+from toolkit.functional import causal_attention
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
+from toolkit.nn import attention, blocks, layers
+from toolkit.nn.memory import Pool
+from toolkit.nn.tape import Tape
+from toolkit.tokenization.special import SPECIAL_TOKENS
+from toolkit.training.optimizer import Adam, clip_scale, sum_of_squares
+from toolkit.training.schedule import make_schedule
+
+UPDATES, PAIRS = 250, 32
+SYMBOLS = 12
+LENGTH = SEQUENCE - 1  # symbols of a sequence; its end mark is one more row
+_RATE, _WARMUP = 5e-3, 20
+
+
+class Trial(NamedTuple):
+    """A wrong backward that is trained with, and where the modules look up the right one."""
+
+    name: str
+    backward: Callable
+    places: Sequence[tuple[Any, str]]
+    printed: str  # what the founding document 001 says comes of it; "" where it says nothing
+    why: str
+
+
+TRIALS = [
+    Trial(
+        "LayerNorm without mean and variance",
+        wrong.layer_norm_without_its_averages,
+        [(layers, "layer_norm_backward")],
+        "Loss does not drop from 50",
+        "A norm undoes every shift and stretch of its row, so a right gradient asks for none. This one does, and all "
+        "that lies below is moved for nothing, further with every norm that it passes.",
+    ),
+    Trial(
+        "softmax without its Jacobian",
+        wrong.attention_without_the_jacobian_of_softmax,
+        [(attention, "attention_backward"), (causal_attention, "attention_backward")],
+        "Attention is completely broken",
+        "What all scores of a query gain together moves no probability, so their gradients must add up to 0. Here they "
+        "do not, and queries and keys are driven to no effect.",
+    ),
+    Trial(
+        "residual, the way around lost",
+        wrong.residual_without_the_way_around,
+        [(blocks.Residual, "enter_backward")],
+        "Gradient vanishes → no training",
+        "What lies below hears of the loss only through all sub-layers above it, one after the other.",
+    ),
+    Trial(
+        "residual, the way through lost",
+        wrong.residual_without_the_way_through,
+        [(blocks.Residual, "enter_backward")],
+        "",
+        "Every sub-layer is told what to add to the stream as if those above it took no notice of it.",
+    ),
+    Trial(
+        "linear, the first sequence for the batch",
+        wrong.linear_of_the_first_sequence,
+        [(layers, "linear_backward")],
+        "Shape error or gradient 100x larger",
+        f"The gradient of one sequence of {PAIRS} points the right way on average, but it is much noisier: as if "
+        "trained with batches of one pair, at a learning rate for larger ones.",
+    ),
+    Trial(
+        "linear, means for sums",
+        wrong.linear_with_means_for_sums,
+        [(layers, "linear_backward")],
+        "",
+        "Adam divides a gradient by its own size, so that a factor that stays the same changes nothing, be it 100 or "
+        "1 / 100. With plain gradient descent these weights would hardly move.",
+    ),
+]
+
+
+@contextmanager
+def swapped(trial: Trial) -> Iterator[None]:
+    """Within the block, the toolkit's modules differentiate with the wrong backward.
+
+    Raises AttributeError where there is nothing in the place.
+    """
+    right = [getattr(owner, attribute) for owner, attribute in trial.places]
+    try:
+        for owner, attribute in trial.places:
+            setattr(owner, attribute, trial.backward)
+        yield
+    finally:
+        for (owner, attribute), backward in zip(trial.places, right, strict=True):
+            setattr(owner, attribute, backward)
+
+
+def small_config() -> Seq2SeqConfig:
+    """Two layers on each side, post-norm and ReLU as in the founding documents 000 and 001; without dropout."""
+    rates = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"), 0.0)
+    sizes = {"width": 32, "heads": 4, "feed_forward": 64, "encoder_layers": 2, "decoder_layers": 2}
+    vocab_size = len(SPECIAL_TOKENS) + SYMBOLS
+    return Seq2SeqConfig(vocab_size=vocab_size, norm="post", max_length=SEQUENCE, **sizes, **rates)
+
+
+def guessing() -> float:
+    """The loss of who knows the length and nothing else, in nats per token: the end mark costs nothing."""
+    return LENGTH / SEQUENCE * math.log(SYMBOLS)
+
+
+def losses(trial: Trial | None, seed: int = 0, updates: int = UPDATES) -> list[float]:
+    """Train to write a sequence of random symbols backwards -> the loss of every update, in nats per token.
+
+    Every batch is new, so that nothing can be learned by heart. trial: None trains with the right gradients. The same
+    seed gives the same initial values and the same batches.
+    """
+    with threadpool_limits(1, "blas"):
+        if trial is None:
+            return _losses(seed, updates)
+        with swapped(trial):
+            return _losses(seed, updates)
+
+
+def _losses(seed: int, updates: int) -> list[float]:
+    initial, data = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
+    model = Seq2Seq(small_config())
+    model.allocate()
+    model.initialize(initial)
+    gradient, memory, found = np.zeros_like(model.vector), Pool(), []
+    moments = np.zeros_like(gradient), np.zeros_like(gradient)
+    optimizer, schedule = Adam(), make_schedule("cosine", _RATE, _WARMUP, updates, _RATE / 10)
+    for update in range(1, updates + 1):
+        gradient[:] = 0
+        tape = Tape(model.views(gradient), memory=memory)
+        sums = model.loss(_batch(data), tape)
+        model.backward(tape)
+        scale = clip_scale(math.sqrt(sum_of_squares(gradient)) / sums.tokens, 1.0) / sums.tokens
+        optimizer.update(model.vector, gradient, moments, update, schedule(update), scale, model.decayed)
+        found.append(sums.loss / sums.tokens)
+    return found
+
+
+def _batch(rng: np.random.Generator) -> Seq2SeqBatch:
+    sources = rng.integers(len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + SYMBOLS, (PAIRS, LENGTH))
+    return translation_batch(list(sources), list(sources[:, ::-1]))

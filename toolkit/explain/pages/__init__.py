@@ -1,0 +1,1 @@
+"""What a page is made of, and how it is shown in a terminal and in a browser."""

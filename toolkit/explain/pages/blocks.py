@@ -1,0 +1,145 @@
+"""What an explanation is made of, whether it is read in a terminal or in a browser.
+
+A topic builds a `Page`; `toolkit.explain.pages.terminal` and `toolkit.explain.pages.html` show it. Blocks hold the
+numbers themselves, in full; how many of them fit, and to how many decimals, is decided where they are shown.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from toolkit.functional.arrays import Array
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One or several lines of mathematics in Unicode, as docstrings have them."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """A function as it stands in the toolkit, or what to type."""
+
+    text: str
+    where: str = ""  # "toolkit/functional/linear.py:12", or nothing
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """An array of one or two dimensions, with its shape, and what its rows and columns belong to."""
+
+    name: str
+    values: Array
+    rows: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    digits: int = 3
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A map of weights, (T, S): row t says how much of what t takes comes from each column."""
+
+    name: str
+    values: Array
+    rows: Sequence[str]
+    columns: Sequence[str]
+    hidden: Array | None = None  # (T, S), true where a mask forbids to look
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Several heat maps of the same rows and columns, such as those of all heads: small, side by side."""
+
+    maps: Sequence[Heat]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Probabilities of some candidates, best first, in one column or several. chosen: which of them were taken."""
+
+    name: str
+    labels: Sequence[str]
+    columns: Mapping[str, Sequence[float | None]]  # None: excluded
+    chosen: Sequence[int] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells that are written already."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: Sequence[int] = (0,)  # columns whose cells stand at the left
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Lines over a common axis: name -> (x, y)."""
+
+    name: str
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    x: str = ""
+    y: str = ""
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A node of a tree: what was written, what it scored, what became of it."""
+
+    label: str
+    score: float
+    state: str = "kept"  # "kept", "dropped", "ended", "chosen"
+    branches: Sequence["Branch"] = ()
+
+
+@dataclass(frozen=True)
+class Tree:
+    """How a beam search grew."""
+
+    name: str
+    root: Branch
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """Where a founding document is wrong: what it prints, and what comes out."""
+
+    document: str  # "004"
+    place: str  # "scores of row 2"
+    printed: str
+    computed: str
+    why: str = ""
+
+
+Block = Text | Formula | Code | Numbers | Heat | Maps | Bars | Table | Curves | Tree | Erratum
+
+
+@dataclass(frozen=True)
+class Section:
+    """A step."""
+
+    title: str
+    blocks: Sequence[Block] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Page:
+    """An explanation: a title, what it is about in a sentence or two, what was cut, and its steps."""
+
+    title: str
+    about: str
+    sections: Sequence[Section]
+    cut: Sequence[str] = ()  # one sentence for each thing that is not shown, or not read

@@ -1,0 +1,202 @@
+"""A page as lines of text, for a terminal of any width or for a pipe.
+
+With colour, maps are coloured and headings bold; without, all of it is plain characters.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, zip_longest
+
+import numpy as np
+
+from toolkit.explain.pages.blocks import (
+    Bars,
+    Block,
+    Code,
+    Curves,
+    Erratum,
+    Formula,
+    Heat,
+    Maps,
+    Numbers,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tree,
+)
+from toolkit.explain.pages.terminal_maps import heat_lines, maps_lines
+from toolkit.explain.pages.terminal_paint import BOLD, DIM, RED, Paint, paint, plain
+from toolkit.explain.pages.terminal_shapes import bars_lines, curves_lines, tree_lines
+from toolkit.explain.pages.writing import (
+    MOST_COLUMNS,
+    MOST_ROWS,
+    cells,
+    figures,
+    left_out,
+    padded,
+    shape_of,
+    visible,
+    wrapped,
+)
+
+NARROWEST = 24  # columns: below that, nothing is readable, and lines are this long
+
+_LABEL = 18  # cells of a row's label, at most
+_BETWEEN = 4  # cells between arrays that stand beside each other
+_INDENT = "    "
+
+
+def lines(page: Page, width: int = 100, color: bool = False) -> list[str]:
+    """The page as lines of at most `width` cells (24 at least), with colours of a terminal or without."""
+    width = max(width, NARROWEST)
+    brush = paint if color else plain
+    found = [brush(line, BOLD) for line in wrapped(page.title, width)]
+    found += ["═" * max(map(cells, wrapped(page.title, width))), *wrapped(page.about, width)]
+    found += [line for cut in page.cut for line in wrapped(f"! {cut}", width, more="  ")]
+    for number, section in enumerate(page.sections, start=1):
+        found += _section(section, f"{number}. {section.title}", width, brush)
+    return found
+
+
+def _section(section: Section, title: str, width: int, brush: Paint) -> list[str]:
+    heading = wrapped(title, width)
+    found = ["", "", *(brush(line, BOLD) for line in heading), "─" * max(map(cells, heading))]
+    for kind, group in groupby(section.blocks, type):
+        parts = [block_lines(block, width, brush) for block in group]
+        for part in _packed(parts, width) if kind is Numbers else parts:
+            found += ["", *part]
+    return found
+
+
+def _packed(parts: Sequence[list[str]], width: int) -> Iterator[list[str]]:
+    """Arrays that follow each other, beside each other as far as they fit. Numbers have no colours."""
+    row: list[str] = []
+    for part in parts:
+        used = max(map(cells, row), default=0) + _BETWEEN
+        if row and used + max(map(cells, part)) <= width:
+            row = [
+                padded(left, used) + right if right else left for left, right in zip_longest(row, part, fillvalue="")
+            ]
+        else:
+            yield from [row] * bool(row)
+            row = part
+    yield from [row] * bool(row)
+
+
+def block_lines(block: Block, width: int, brush: Paint = plain) -> list[str]:
+    """One block as lines of at most `width` cells."""
+    return _SHOWN[type(block)](block, width, brush)
+
+
+def _text(block: Text, width: int, brush: Paint) -> list[str]:
+    return wrapped(block.text, width)
+
+
+def _formula(block: Formula, width: int, brush: Paint) -> list[str]:
+    return wrapped(block.text.strip("\n"), width, _INDENT, "    ")
+
+
+def _code(block: Code, width: int, brush: Paint) -> list[str]:
+    where = [brush(line, DIM) for line in wrapped(block.where, width)] if block.where else []
+    return where + wrapped(block.text.strip("\n"), width, _INDENT if width > 60 else "", "      ")
+
+
+def _numbers(block: Numbers, width: int, brush: Paint) -> list[str]:
+    values = np.atleast_2d(block.values)
+    (height, breadth), figure = values.shape, figures(values, block.digits)
+    rows, columns = min(height, MOST_ROWS), min(breadth, MOST_COLUMNS)
+    shown = [[figure(value) for value in row] for row in values[:rows, :columns].tolist()]
+    labels = [visible(str(label)) for label in list(block.rows)[:rows]]
+    beside = min(max(map(cells, labels), default=0), _LABEL, width // 3)
+    header = [visible(str(label)) for label in list(block.columns)[:columns]]
+    widths = _widths(shown, header, columns)
+    columns = _fitting(widths, width - beside - 2)
+    found = wrapped(f"{block.name}  {shape_of(block.values)}", width)
+    if header:
+        cut = " " + "…" if columns < breadth else ""
+        found.append(_row("", header, beside, widths[:columns]) + cut)
+    for index, row in enumerate(shown):
+        found.append(_row(labels[index] if labels else "", row, beside, widths[:columns]) + " …" * (columns < breadth))
+    missing = [left_out(rows, height, "rows"), left_out(columns, breadth, "columns")]
+    notes = [each for each in (block.note, *missing) if each]
+    return found + [line for note in notes for line in wrapped(note, width, "  ")]
+
+
+def _widths(shown: Sequence[Sequence[str]], header: Sequence[str], columns: int) -> list[int]:
+    widths = [max((cells(row[index]) for row in shown), default=1) for index in range(columns)]
+    return [max(width, min(cells(label), 12)) for width, label in zip(widths, header or [""] * columns, strict=True)]
+
+
+def _fitting(widths: Sequence[int], space: int) -> int:
+    """How many columns of these widths, each with two spaces in front, fit beside "…"; one always."""
+    count = used = 0
+    for width in widths:
+        used += width + 2
+        if used > space and count:
+            break
+        count += 1
+    return count
+
+
+def _row(label: str, row: Sequence[str], beside: int, widths: Sequence[int]) -> str:
+    shown = "".join("  " + padded(cell, width, right=True) for cell, width in zip(row, widths, strict=False))
+    return padded(label, beside) + shown
+
+
+def _table(block: Table, width: int, brush: Paint) -> list[str]:
+    rows = [[visible(str(cell)) for cell in row] for row in (block.header, *block.rows)]
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    if sum(widths) + 2 * len(widths) - 2 > width < 8 * len(widths):
+        return _records(rows, width, brush)
+    widths = _shrunk(widths, width)
+    found = []
+    for row in rows:
+        folded = [wrapped(cell, each) for cell, each in zip(row, widths, strict=True)]
+        for index in range(max(map(len, folded))):
+            parts = [part[index] if index < len(part) else "" for part in folded]
+            padding = [padded(part, widths[at], at not in block.left) for at, part in enumerate(parts)]
+            found.append("  ".join(padding).rstrip())
+    count = max(len(wrapped(cell, each)) for cell, each in zip(rows[0], widths, strict=True))
+    rule = "─" * min(width, sum(widths) + 2 * len(widths) - 2)
+    return [*(brush(line, BOLD) for line in found[:count]), rule, *found[count:]]
+
+
+def _records(rows: Sequence[Sequence[str]], width: int, brush: Paint) -> list[str]:
+    """A table of too many columns: each cell in a line of its own behind the name of its column."""
+    header, *rest = rows
+    found = []
+    for row in rest:
+        found += [brush(line, BOLD) for line in wrapped(row[0], width)]
+        for name, cell in zip(header[1:], row[1:], strict=True):
+            found += wrapped(f"{name}: {cell}", width, "  ", "  ")
+    return found
+
+
+def _shrunk(widths: list[int], space: int) -> list[int]:
+    """The widths of columns, the widest ones made narrower until all fit beside each other."""
+    space -= 2 * (len(widths) - 1)
+    while sum(widths) > space:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _erratum(block: Erratum, width: int, brush: Paint) -> list[str]:
+    found = [brush(line, RED) for line in wrapped(f"✗ Document {block.document} errs: {block.place}", width, more="  ")]
+    found += wrapped(f"printed   {block.printed}", width, "  │ ", " " * 10)
+    found += wrapped(f"computed  {block.computed}", width, "  │ ", " " * 10)
+    return found + (wrapped(block.why, width, "  │ ") if block.why else [])
+
+
+_SHOWN: dict[type, Callable[..., list[str]]] = {
+    Text: _text,
+    Formula: _formula,
+    Code: _code,
+    Numbers: _numbers,
+    Heat: heat_lines,
+    Maps: maps_lines,
+    Bars: bars_lines,
+    Table: _table,
+    Curves: curves_lines,
+    Tree: tree_lines,
+    Erratum: _erratum,
+}

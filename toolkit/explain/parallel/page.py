@@ -1,0 +1,223 @@
+"""The page on why attention is parallel and long-range, and a recurrent network is neither."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from toolkit.errors import ConfigError, DataError
+from toolkit.explain.gradients.pair_source import source
+from toolkit.explain.pages.blocks import Code, Curves, Formula, Page, Section, Table, Text
+from toolkit.explain.pages.tokens import labels
+from toolkit.explain.parallel.passes import Timing, all_at_once, block_model, one_at_a_time, timed
+from toolkit.explain.parallel.reach import WIDTH, reach
+from toolkit.explain.parallel.recurrent import recurrence
+from toolkit.explain.texts import default_text, text_ids
+from toolkit.language_model import LanguageModel
+from toolkit.tokenization.special import BOS
+
+LENGTHS = (16, 64, 256, 1024, 2048)
+_LONGEST = 16384
+_MOST_TOKENS = 48  # rows of a table
+
+_DISTANCES = [1, 2, 4, 8, 16, 32, 64, 128, 256]
+_RADII = (0.9, 1.0, 1.2, 1.5)
+_LEAST_DRAWN = 1e-12  # what is below would make a curve of everything else a line at the top
+
+
+def parallel_page(
+    owner: LanguageModel,
+    text: str = "",
+    lengths: Sequence[int] = LENGTHS,
+    each: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> Page:
+    """Both ways of reading `text`, both timed over `lengths` beside a recurrent layer, and how far each reaches.
+
+    each: what is put around the lengths while they are timed, to show progress.
+
+    text: by default one of `DEFAULT_TEXTS`. Raises ConfigError for lengths that are none, and where none of those texts
+    is for this model; DataError for a text without tokens or not Unicode.
+    """
+    lengths = sorted(set(lengths))
+    if not lengths or lengths[0] < 1 or lengths[-1] > _LONGEST:
+        raise ConfigError(f"lengths are {', '.join(map(str, lengths)) or 'none'}: give some from 1 to {_LONGEST}")
+    ids, cut = _read(owner, text or default_text(owner.tokenizer))
+    model = block_model(lengths[-1])
+    with threadpool_limits(1, "blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        sections = [
+            _equal_section(owner, ids),
+            _time_section([timed(model, length) for length in each(lengths)], model.config.width),
+            _why_section(),
+            _reach_section(reach(_DISTANCES, _RADII)),
+        ]
+    return Page(
+        "Why attention is parallel and long-range",
+        "A transformer reads all positions of a text in one pass, and each of them looks at every other directly. A "
+        "recurrent network reads one position after the other, and what was far back has passed through every state in "
+        "between. Both claims are measured here, on one core, with this toolkit's own passes.",
+        sections,
+        cut,
+    )
+
+
+def _read(owner: LanguageModel, text: str) -> tuple[list[int], list[str]]:
+    cut: list[str] = []
+    begin = [BOS] * owner.model.config.begin
+    ids = [*begin, *text_ids(owner.tokenizer, text, owner.model.config.max_length - len(begin), cut)]
+    if len(ids) == len(begin):
+        raise DataError("the text has no tokens: there is nothing to read")
+    if len(ids) > _MOST_TOKENS:
+        cut.append(f"The table of positions shows the first {_MOST_TOKENS}; the largest difference is of all.")
+    return ids, cut
+
+
+def _equal_section(owner: LanguageModel, ids: list[int]) -> Section:
+    together, single = all_at_once(owner.model, ids), one_at_a_time(owner.model, ids)
+    apart = np.abs(together - single).max(axis=1)
+    best, other = together.argmax(axis=1), single.argmax(axis=1)
+    names = labels(owner.tokenizer, [*ids, *best, *other])
+    read, best_names, other_names = (names[len(ids) * part : len(ids) * (part + 1)] for part in range(3))
+    rows = [
+        (str(t), read[t], best_names[t], other_names[t], f"{apart[t]:.1e}") for t in range(min(len(ids), _MOST_TOKENS))
+    ]
+    size = float(np.abs(together).max())
+    return Section(
+        "All positions at once equal one at a time",
+        [
+            Text(
+                f"The language model reads {len(ids)} tokens twice: in one pass, where the causal mask hides from "
+                "every position what comes after it; and token by token over the KV cache, as it would in generating. "
+                f"The scores of all {together.shape[1]} tokens as the next one, at every position:"
+            ),
+            Table(("t", "read", "next, all at once", "next, one at a time", "largest difference"), rows, (1, 2, 3)),
+            Text(
+                f"No score differs by more than {apart.max():.1e}, where the largest is {size:.1f}: the rounding of "
+                "float32, which adds in another order. This is why training reads whole texts: T predictions "
+                "for one pass."
+            ),
+        ],
+    )
+
+
+def _time_section(timings: Sequence[Timing], width: int) -> Section:
+    lengths = [each.length for each in timings]
+    lines = {
+        "block, all at once": (lengths, [each.at_once for each in timings]),
+        "block, one at a time": (lengths, [each.one_at_a_time for each in timings]),
+        "recurrent layer": (lengths, [each.recurrent for each in timings]),
+    }
+    rows = [
+        (
+            str(each.length),
+            f"{1e3 * each.at_once:.2f}",
+            f"{1e3 * each.one_at_a_time:.2f}",
+            f"{1e3 * each.recurrent:.2f}",
+            f"{each.one_at_a_time / each.at_once:.1f}",
+            *(f"{speed:.1f}" for speed in _speeds(each)),
+            f"{each.apart:.0e}",
+        )
+        for each in timings
+    ]
+    header = ("T", "at once", "one at a time", "recurrent", "ratio", "at once", "recurrent", "apart")
+    return Section(
+        "What it takes, by length",
+        [
+            Text(
+                f"A block of attention and feed-forward, and a recurrent layer, both {width} wide with random values; "
+                "medians of three runs with BLAS held to one thread. They differ from machine to machine and a little "
+                "from run to run."
+            ),
+            Curves("seconds to read T tokens", lines, "T, tokens", "seconds", log_x=True, log_y=True),
+            Text(
+                "Milliseconds; how many times longer the block takes one at a time; billions of multiplications and "
+                "additions a second; and how far the scores of the two ways are apart:"
+            ),
+            Table(header, rows, ()),
+            Text(_told_of(timings[-1], width)),
+        ],
+    )
+
+
+def _speeds(timing: Timing) -> tuple[float, float]:
+    """Billions of multiplications and additions a second: of the block at once, and of the recurrent layer."""
+    products = (timing.at_once_products, timing.at_once), (timing.recurrent_products, timing.recurrent)
+    block, recurrent = (2e-9 * count / seconds for count, seconds in products)
+    return block, recurrent
+
+
+def _told_of(last: Timing, width: int) -> str:
+    """What the figures of the greatest length show, for and against."""
+    attention = last.length * (last.length + 1) * width
+    block, recurrent = _speeds(last)
+    less, share = last.at_once_products / last.recurrent_products, last.recurrent / last.at_once
+    slower = "So on one core it is not the slower one" if share <= 1 else "Here it is the slower one even so"
+    return (
+        f"At T = {last.length} the block takes {last.one_at_a_time / last.at_once:.1f} times as long one at a time as "
+        "at once: the same arithmetic, in T small products instead of one large one. The recurrent layer computes "
+        f"{less:.0f} times less than the block and takes {share:.2g} of its time, at "
+        f"{recurrent:.1f} instead of {block:.1f} billion operations a second. {slower}; "
+        "what it cannot do is join its T steps, because h U needs the h before it: more cores, or a GPU, shorten the "
+        "block's pass and not the recurrence. Nor is attention free: its own part grows with T², "
+        f"{100 * attention / last.at_once_products:.0f} % of the block's products at T = {last.length}, where the "
+        "recurrence grows with T. In generating, when each token waits for the one before, both go step by step."
+    )
+
+
+def _why_section() -> Section:
+    rows = [
+        ("self-attention", "T² · D", "1", "1"),
+        ("recurrent layer", "T · D²", "T", "T"),
+    ]
+    return Section(
+        "Steps that wait for one another",
+        [
+            Formula(
+                "attention:   context = softmax(mask(Q Kᵀ / √K)) V    no row needs the result of another\n"
+                "recurrence:  h_t = tanh(x_t W + h_{t−1} U + b)       row t needs the result of row t − 1"
+            ),
+            Table(("a layer", "products", "steps in a row", "longest path between two positions"), rows),
+            Text("Vaswani et al. 2017, table 1. The recurrent layer of this page:"),
+            Code(*source(recurrence)),
+        ],
+    )
+
+
+def _reach_section(found: dict[str, list[float]]) -> Section:
+    rows = [(str(d), *(f"{norms[at]:.1e}" for norms in found.values())) for at, d in enumerate(_DISTANCES)]
+    drawn, steepest = {}, list(found.values())[-1]
+    for name, norms in found.items():
+        points = [(d, norm) for d, norm in zip(_DISTANCES, norms, strict=True) if norm >= _LEAST_DRAWN]
+        drawn[name] = tuple(zip(*points, strict=True))
+    return Section(
+        "How much the last position depends on the first",
+        [
+            Text(
+                f"One layer each, {WIDTH} wide, with random values as training begins with, over random inputs: a "
+                "block of attention, and recurrent layers whose U has its largest eigenvalue at the radius. A backward "
+                "pass for every entry of the last output, read at the first input, gives the whole Jacobian; its norm:"
+            ),
+            Formula("‖ ∂ output at T / ∂ input at 1 ‖\ndistance = T − 1"),
+            Curves("the first input's part in the last output", drawn, "distance", "norm", log_x=True, log_y=True),
+            Table(("distance", *found), rows, ()),
+            Text(_changes(found)),
+            Text(
+                "Attention falls like 1 / T: before training every position takes about an equal share from each of "
+                "the T it sees. The path is one step whatever the distance, so training can give one far position "
+                "nearly all of the weight. In the recurrence every step between multiplies by Uᵀ and by 1 − h² ≤ 1, so "
+                "the gradient falls or grows exponentially. Up to radius 1 it vanishes; above, it grows, here to "
+                f"{max(steepest):.2g} at distance {_DISTANCES[int(np.argmax(steepest))]}, until the states have grown "
+                "too and tanh, flat by then, holds it down; with U larger still it explodes (Bengio, Simard and "
+                f"Frasconi 1994). Points below {_LEAST_DRAWN:g} are in the table and not in the picture."
+            ),
+        ],
+    )
+
+
+def _changes(found: dict[str, list[float]]) -> str:
+    """By what factor each norm changes from the shortest distance to the longest."""
+    told = []
+    for name, norms in found.items():
+        falls = norms[-1] < norms[0]
+        factor = norms[0] / norms[-1] if falls else norms[-1] / norms[0]
+        told.append(f"{name} {'falls' if falls else 'grows'} by a factor of {factor:.2g}")
+    return f"From distance {_DISTANCES[0]} to {_DISTANCES[-1]}: {', '.join(told)}."

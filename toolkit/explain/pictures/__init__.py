@@ -1,0 +1,1 @@
+"""Pictures without another library: maps of attention as PNG or SVG, and the curves of training runs with one."""

@@ -1,0 +1,1 @@
+"""What one pair of sentences, or one text, teaches a model: teacher forcing, and one step of AdamW."""

@@ -1,0 +1,118 @@
+"""What a model is taught in an explanation: one pair of sentences, or one text, as it would meet it in training."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from toolkit.errors import ConfigError, DataError
+from toolkit.explain.pages.tokens import labels
+from toolkit.explain.texts import DEFAULT_PAIR, default_text, source_ids, text_ids
+from toolkit.explain.training.teacher_forcing import one_text, pair_batch
+from toolkit.functional.arrays import Array
+from toolkit.language_model import LanguageModel
+from toolkit.models.gpt import GPT, GPTBatch
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch
+from toolkit.tokenization.base import Tokenizer
+from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
+from toolkit.training.config import TrainingConfig
+from toolkit.translator import Translator
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A batch of one, and how its tokens are called."""
+
+    model: Seq2Seq | GPT
+    tokenizer: Tokenizer
+    batch: Seq2SeqBatch | GPTBatch
+    config: TrainingConfig  # how the model was trained
+    is_known: bool  # False: the model does not say, and these are the settings that training has by itself
+    cut: tuple[str, ...] = ()
+
+    @property
+    def is_pair(self) -> bool:
+        return isinstance(self.batch, Seq2SeqBatch)
+
+    @property
+    def tokens(self) -> int:
+        return len(self.batch.labels)
+
+    def names(self, ids: Array) -> list[str]:
+        return labels(self.tokenizer, ids)
+
+    @property
+    def prior(self) -> Array:
+        """(V,) equal shares for the end mark and all tokens of text: what label smoothing spreads to."""
+        occurs = np.arange(self.tokenizer.vocab_size) >= len(SPECIAL_TOKENS)
+        occurs[EOS] = True
+        return (occurs / occurs.sum()).astype(self.model.vector.dtype)
+
+
+def lesson(owner: Translator | LanguageModel, texts: Sequence[str], metrics: Mapping[str, Any]) -> Lesson:
+    """Two texts for a translator, one for a language model; none are ours.
+
+    metrics: what the model's directory says of its training. What is longer than the model reads is cut, and told.
+
+    Raises ConfigError for another number of texts, and where ours is none for this model; DataError for texts that are
+    blank or not Unicode.
+    """
+    config = training_config(metrics)
+    known, config = config is not None, config or TrainingConfig()
+    if isinstance(owner, Translator):
+        is_reversed = bool(_settings(metrics).get("reverse"))
+        batch, cut = _pair(owner, texts or (DEFAULT_PAIR[::-1] if is_reversed else DEFAULT_PAIR))
+    else:
+        batch, cut = _text(owner, texts)
+    return Lesson(owner.model, owner.tokenizer, batch, config, known, tuple(cut))
+
+
+def training_config(metrics: Mapping[str, Any]) -> TrainingConfig | None:
+    """The settings that a model was trained with, as far as its directory tells them."""
+    training = _settings(metrics).get("training")
+    if not isinstance(training, dict):
+        return None
+    known = {field.name for field in fields(TrainingConfig)}
+    try:
+        return TrainingConfig(**{name: value for name, value in training.items() if name in known})
+    except (ConfigError, TypeError):
+        return None
+
+
+def _settings(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+    settings = metrics.get("settings")
+    return settings if isinstance(settings, dict) else {}
+
+
+def _pair(owner: Translator, texts: Sequence[str]) -> tuple[Seq2SeqBatch, list[str]]:
+    if len(texts) != 2:
+        raise ConfigError(
+            f"a translator is taught with a sentence and its translation: {len(texts)} {_texts(texts)} given"
+        )
+    cut: list[str] = []
+    source, target = texts
+    most, ignore_case = owner.limit - 1, owner.model.config.ignore_case  # the end mark counts
+    source_tokens = source_ids(owner.tokenizer.source, source, most, cut, "The sentence", ignore_case)
+    target_tokens = source_ids(owner.tokenizer, target, most, cut, "The translation")
+    for name, ids in (("sentence", source_tokens), ("translation", target_tokens)):
+        if not ids:
+            raise DataError(f"the {name} is blank: there is nothing to learn from")
+    return pair_batch(source_tokens, target_tokens), cut
+
+
+def _text(owner: LanguageModel, texts: Sequence[str]) -> tuple[GPTBatch, list[str]]:
+    if len(texts) > 1:
+        raise ConfigError(f"a language model is taught with one text: {len(texts)} {_texts(texts)} given")
+    cut: list[str] = []
+    begin, most = owner.model.config.begin, owner.model.config.max_length + 1  # the last one is a label only
+    text = texts[0] if texts else default_text(owner.tokenizer)
+    ids = text_ids(owner.tokenizer, text, most - begin, cut)
+    marked = [BOS, *ids, EOS][:most] if begin else ids
+    if not ids or len(marked) < 2:
+        raise DataError("the text has less than two tokens: there is nothing to predict")
+    return one_text(marked), cut
+
+
+def _texts(texts: Sequence[str]) -> str:
+    return "text is" if len(texts) == 1 else "texts are"

@@ -1,0 +1,1 @@
+"""The worked example of the founding document 004, and the errors of all founding documents."""
