@@ -3,8 +3,8 @@
 python -m data.chat.base            write the file
 python -m data.chat.base --check    compare with the file that is here; write nothing
 
-Facts and sums as statements, and thousands of people, each with a name of their own, who are spoken of more than once.
-Documents are separated by an empty line.
+Facts and sums as statements, thousands of people, each with a name of their own, who are spoken of more than once, and
+questions with their answers on the next line. Documents are separated by an empty line.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from data.chat import base_nepali, base_people, base_prose
+from data.chat import base_nepali, base_people, base_prose, base_questions
 
 FILE = Path(__file__).parent / "base.txt"
 SEED = "chat base 1"
@@ -38,6 +38,7 @@ WHOLE: tuple[tuple[Callable[[Random], list[str]], int], ...] = (
     (base_prose.mixed_sums, 16),
     (base_prose.sum_rows, 2),
 )
+QUESTIONS = 16_000  # with their answers
 
 
 def documents() -> list[str]:
@@ -49,6 +50,7 @@ def documents() -> list[str]:
     for write_all, times in WHOLE:
         rng = Random(f"{SEED} {write_all.__module__} {write_all.__name__}")
         texts += [text for _ in range(times) for text in write_all(rng)]
+    texts += base_questions.questions(f"{SEED} questions", QUESTIONS)
     Random(SEED).shuffle(texts)
     return [unicodedata.normalize("NFC", text) for text in texts]
 

@@ -168,7 +168,7 @@ def test_the_base_text_is_what_the_program_writes(text):
 
 
 def test_the_text(text):
-    assert 1_500_000 < len(text.encode()) < 2_000_000
+    assert 3_000_000 < len(text.encode()) < 4_000_000
     assert unicodedata.is_normalized("NFC", text)
     documents = text.removesuffix("\n").split("\n\n")
     assert len(set(documents)) > 0.9 * len(documents)
