@@ -8,9 +8,11 @@ from random import Random
 import pytest
 
 from data.chat import base, names, nepali_names, unknowable, world
+from data.chat.dialogue_deck import read
 from data.chat.facts import FACTS, SUMS, sums
 from data.chat.facts_ne import FACTS_NE
 from data.chat.writing import write
+from data.en_ne.surface import fold_hard
 
 SPLITS = ("train", "valid", "test")
 OTHER_CORPORA = base.FILE.parents[1] / "en_ne" / "train.en", base.FILE.parents[1] / "stories" / "train.en.txt"
@@ -170,14 +172,46 @@ def test_the_base_text_is_what_the_program_writes(text):
 def test_the_text(text):
     assert 3_000_000 < len(text.encode()) < 4_000_000
     assert unicodedata.is_normalized("NFC", text)
-    documents = text.removesuffix("\n").split("\n\n")
-    assert len(set(documents)) > 0.9 * len(documents)
+    statements, questions = parts(text)
+    assert len(set(statements)) > 0.9 * len(statements)
     allowed = re.compile(r"[ -~]+|[ऀ-ॿ ,?\"]+")
-    for document in documents:
+    for document in statements:
         assert allowed.fullmatch(document), document
         assert not re.search(r"  | [,.?!।]|[,.?!।]{2}|[{}\[\]|]|^ | $", document), document
         assert document.count('"') % 2 == 0, document
         assert document[-1] in '.?!"।', document
+    allowed = re.compile("[ -~ऀ-ॿ‘’“”×−\u200d]+")
+    for asked, answer in questions:
+        assert allowed.fullmatch(asked), asked
+        assert allowed.fullmatch(answer), answer
+        assert not re.search(r"  |[{}\[\]|]|^ | $", f"{asked}\n{answer}"), asked
+        assert answer[-1] in ".?!।", answer
+
+
+def test_what_is_asked_can_be_answered(text):
+    """Questions are the program's: what is translated is no sentence of the tests, and sums come out."""
+    held_out = {fold_hard(pair.english) for split in ("valid", "test") for pair in read(split)}
+    _, questions = parts(text)
+    sums = quoted = 0
+    for asked, answer in questions:
+        for sentence in re.findall('["“]([^"“”]+)["”]', asked):
+            assert fold_hard(sentence) not in held_out, asked
+            quoted += 1
+        if found := re.search(r"(\d+) (plus|minus|times) (\d+) is (\d+)\.$", answer):
+            one, how, two, result = found.groups()
+            one, two = int(one), int(two)
+            assert {"plus": one + two, "minus": one - two, "times": one * two}[how] == int(result), answer
+            sums += 1
+    assert sums > 200
+    assert quoted > 2000
+
+
+def parts(text):
+    """Documents of one line, and those of two: (question, answer)."""
+    documents = text.removesuffix("\n").split("\n\n")
+    pairs = [tuple(document.split("\n")) for document in documents if "\n" in document]
+    assert {len(pair) for pair in pairs} == {2}
+    return [document for document in documents if "\n" not in document], pairs
 
 
 def test_the_base_text_says_every_sum_and_fact_several_times(text):
