@@ -10,7 +10,6 @@ mean of each vector has a mean squared error (MSE) of 1.
 """
 
 import functools
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -26,6 +25,7 @@ from toolkit.data.sentences import sentence_ids
 from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.gradients.movement import Movement, movements
+from toolkit.explain.pictures.logs import read_log
 from toolkit.functional.arrays import Array
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.shelf import find_model
@@ -33,7 +33,7 @@ from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.nn.tape import Tape
 from toolkit.tokenization import load_tokenizer
 from toolkit.training.config import TrainingConfig
-from toolkit.training.run import LOG_FILE, Run
+from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
 from toolkit.training.vectors import Vectors, VectorTask, check_training, no_more_scores, standardized
 
@@ -180,8 +180,8 @@ def baselines(task: VectorTask) -> dict[str, dict[str, float]]:
 
 def epochs_to(run: Run, batches: int) -> int | None:
     """The epoch in which the log first shows a training MSE of at most what the documents report."""
-    records = map(json.loads, (run.path / LOG_FILE).read_text(encoding="utf-8").splitlines())
-    return next((-(-r["update"] // batches) for r in records if r.get("loss", 1.0) <= DOCUMENTED_MSE), None)
+    update = read_log(run.path, run.path.name).first_update("training", "loss", DOCUMENTED_MSE)
+    return None if update is None else -(-update // batches)
 
 
 def moved(recipe: Recipe, task: VectorTask, model: AutoEncoder) -> list[Movement]:

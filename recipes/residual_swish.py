@@ -10,7 +10,7 @@ weights and of X) is compared with finite differences.
 """
 
 import functools
-import json
+import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,13 @@ from toolkit.commands.recipe import preparing, run_recipe, tell
 from toolkit.errors import ConfigError
 from toolkit.explain.gradients.check import Measurement
 from toolkit.explain.gradients.whole_model import checked_gradients
+from toolkit.explain.pictures.logs import read_log
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.training.config import TrainingConfig
-from toolkit.training.run import LOG_FILE, Run
+from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
 from toolkit.training.vectors import Vectors, VectorTask, check_training, no_more_scores
 
@@ -117,11 +118,14 @@ _SYMBOLS = {
 
 
 def check(recipe: Recipe) -> None:
-    """Raises ConfigError for settings that do not fit."""
+    """Raises ConfigError for settings that do not fit, and MemoryError for vectors that no memory holds."""
     check_training(recipe.training)
     for name in ("sequences", "held_out", "length"):
         if getattr(recipe, name) < 1:
             raise ConfigError(f"{name} is {getattr(recipe, name)}: it must be at least 1")
+    numbers = (recipe.sequences + recipe.held_out) * recipe.length * recipe.model.width
+    if numbers > sys.maxsize // 8:
+        raise MemoryError(f"{numbers} numbers are more than any memory holds")
 
 
 def settings_of(recipe: Recipe) -> dict[str, Any]:
@@ -151,18 +155,11 @@ def finish(recipe: Recipe, run: Run, task: VectorTask) -> None:
     pupil.initialize(np.random.default_rng(recipe.training.seed))
     tokens = recipe.training.tokens_per_batch
     before, after = (task.evaluated(model, "valid", tokens)["loss"] for model in (pupil, load_model(directory)))
-    reached = update_below(run, before / GOAL)
+    reached = read_log(run.path, run.path.name).first_update("validation", "loss", before / GOAL)
     found = {"held_out_before": before, "held_out_after": after, "fall": before / after, "update_of_goal": reached}
     save_metrics(directory, read_metrics(directory) | found)
     when = f"{GOAL}-fold by update {reached}" if reached else f"not {GOAL}-fold: train for more --training.updates"
     emit([f"held-out loss: {before:.4g} before, {after:.4g} after: {before / after:.1f}-fold ({when})"])
-
-
-def update_below(run: Run, loss: float) -> int | None:
-    """The update of the first validation whose loss is at most this."""
-    records = map(json.loads, (run.path / LOG_FILE).read_text(encoding="utf-8").splitlines())
-    validations = (record for record in records if "validation" in record)
-    return next((record["update"] for record in validations if record["validation"]["loss"] <= loss), None)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ class Recipe:
     beams: int = 1
     workers: int | None = None
     many: list[int] = field(default_factory=list)
+    shares: tuple[float, ...] = ()
     loud: bool = False
     training: Inner = field(default_factory=Inner)
 
@@ -37,9 +38,21 @@ GOOD = ["a", "b", "--where", "c"]
 
 
 def test_what_is_right_is_read():
-    flags = ["--kind", "bpe", "--loud", "--training.learning-rate", "1e-3", "--training.warm_up=7", "--many", "1", "2"]
+    flags = [
+        "--kind",
+        "bpe",
+        "--loud",
+        "--training.learning-rate",
+        "1e-3",
+        "--training.warm_up=7",
+        "--many",
+        "1",
+        "2",
+        "--shares",
+        "0.5",
+    ]
     read = parse_flags(Recipe, "it", [*GOOD, *flags])
-    assert read == Recipe(Path("a"), Path("b"), Path("c"), "bpe", 1, None, [1, 2], True, Inner(1e-3, 7))
+    assert read == Recipe(Path("a"), Path("b"), Path("c"), "bpe", 1, None, [1, 2], (0.5,), True, Inner(1e-3, 7))
 
 
 @pytest.mark.parametrize(
@@ -60,6 +73,8 @@ def test_what_is_right_is_read():
         (["--training.learning-rate", "fast"], "--training.learning-rate is 'fast': it must be a number"),
         (["--workers", "two"], "--workers is 'two': it must be a whole number"),
         (["--beams", "it's"], '--beams is "it\'s": it must be a whole number'),
+        (["--many", "1", "two", "3.5"], "--many has 'two' in it: give whole numbers"),
+        (["--shares", "1e-3", "a half"], "--shares has 'a half' in it: give numbers"),
         (["--kind", "words"], "--kind is 'words': it must be one of unigram, bpe"),
         (["--beams"], "--beams needs a value"),
         (["c"], "'c' is a word too many"),

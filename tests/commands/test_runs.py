@@ -57,3 +57,14 @@ def test_a_damaged_run_has_a_row_and_a_reason(runs: Path, tmp_path: Path, capsys
     assert lines[1].split()[:3] == ["broken", "damaged", "0/?"]
     assert lines[-1].startswith("broken: ")
     assert "settings.json is damaged" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("log", "state"), [('{"update": 1, "diverged": 1}', "diverged"), ("[" * 60_000, "stopped"), ("3", "stopped")]
+)
+def test_the_end_of_the_log_tells_of_divergence(
+    tmp_path: Path, capsys: pytest.CaptureFixture, log: str, state: str
+) -> None:
+    (tmp_path / "settings.json").write_text("{}")
+    (tmp_path / "log.jsonl").write_text(log)
+    assert state in shown(capsys, tmp_path)[1].split()

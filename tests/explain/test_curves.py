@@ -45,7 +45,7 @@ def test_a_line_that_is_being_written_is_left_out_and_a_damaged_one_told(tmp_pat
     assert cut.series.keys() == whole.series.keys()
     assert len(cut.series["training", "loss"].values) == 1
     for number, rest in enumerate(
-        ('{"upda\n', "7\n", '{"update": "x"}\n', "\udcff\n".encode("utf-8", "replace").decode())
+        ('{"upda\n', "7\n", '{"update": "x"}\n', "[" * 100_000 + "\n", '{"update": -1}\n', f'{{"update": {10**400}}}\n')
     ):
         run = write_log(tmp_path / f"c{number}", training(10), rest=rest)
         with pytest.raises(DataError, match=r"log\.jsonl, line 2 is damaged"):
@@ -53,8 +53,15 @@ def test_a_line_that_is_being_written_is_left_out_and_a_damaged_one_told(tmp_pat
 
 
 def test_what_is_not_finite_is_a_gap(tmp_path: Path) -> None:
-    log = read_log(write_log(tmp_path / "a", training(10, loss=float("nan")), training(20, loss=float("inf"))), "a")
+    log = read_log(write_log(tmp_path / "a", training(10, loss=float("nan")), training(20, loss=10**400)), "a")
     assert np.isnan(log.series["training", "loss"].values).all()
+
+
+def test_the_first_update_at_which_a_figure_was_low_enough(tmp_path: Path) -> None:
+    lines = [training(10, loss=0.5), validation(10, chrf=0.1), training(20, loss=float("nan")), training(30, loss=0.25)]
+    log = read_log(write_log(tmp_path / "a", *lines), "a")
+    asked = (("training", "loss", 0.25), ("training", "loss", 0.2), ("validation", "chrf", 0.1), ("test", "loss", 1.0))
+    assert [log.first_update(*each) for each in asked] == [30, None, 10, None]
 
 
 def test_rollbacks_and_divergence(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.system.damage import (
     exchange,
     exchange_ctranslate2,
     exchange_words,
+    explain,
     flags,
     language,
     language_recipe,
@@ -27,6 +28,7 @@ from tests.system.damage import (
     symbols,
     tables,
     texts,
+    vectors,
 )
 from tests.system.damage.room import RECIPES, TRAIN, TRAIN_LM, Kind, contents, furnish, obey
 
@@ -34,6 +36,7 @@ GROUPS = (
     *(texts, tables, models, language, chat, symbols, flags, runs, disks),
     *(language_recipe, language_runs, chat_recipes, preference_recipe),
     *(exchange, exchange_ctranslate2, exchange_words),
+    *(explain, vectors),
 )
 KINDS = [kind for group in GROUPS for kind in group.kinds()]
 

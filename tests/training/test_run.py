@@ -117,7 +117,7 @@ def test_resuming_forgets_what_was_logged_after_the_checkpoint(whole) -> None:
     path = whole.run.path / "log.jsonl"
     lines = path.read_bytes()
     later = json.dumps({"update": 7, "validation": {}}).encode() + b"\n"
-    path.write_bytes(lines + later + b'\xff\x00\n[1]\n{"a": 1}\n{"update": 8, "valid')
+    path.write_bytes(lines + later + b"[" * 100_000 + b'\n\xff\x00\n[1]\n{"a": 1}\n{"update": 8, "valid')
     small_trainer(whole.run.path, create=False, keep=2).run.resume()
     assert path.read_bytes() == lines
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.commands.console import emit
+from toolkit.errors import ConfigError
 from toolkit.explain.pages.blocks import Page
 from toolkit.files import atomic_writer
 
@@ -39,7 +40,7 @@ class Explanation(ABC):
         """The page, which has been written; a name that cannot be is told before the work."""
         from toolkit.explain.pages.html import document
 
-        _check_writable(path)
+        check_writable(path)
         page = self.page()
         content = document(page).encode()
         with atomic_writer(path) as file:
@@ -64,7 +65,9 @@ class MappedExplanation(Explanation):
         from toolkit.explain.pictures.maps import page_picture
 
         picture_format(self.picture)
-        _check_writable(self.picture)
+        if self.html and self.html.resolve() == self.picture.resolve():
+            raise ConfigError(f"--html and --picture both name {self.picture}: give the page another file")
+        check_writable(self.picture)
         page = self.page() if self.html is None else self.written_page(self.html)
         page_picture(page).save(self.picture)
         emit([f"{self.picture}: the maps of attention"])
@@ -74,7 +77,7 @@ class _NotYet(Exception):  # noqa: N818
     """Nothing is wrong; nothing is written either."""
 
 
-def _check_writable(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Before the work whose result is to be written. Raises DataError where `atomic_writer` would."""
     with suppress(_NotYet), atomic_writer(path):
         raise _NotYet

@@ -4,6 +4,7 @@ import difflib
 import io
 import os
 import re
+from ast import literal_eval
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import MISSING, fields
@@ -12,6 +13,9 @@ from typing import TypeVar
 from toolkit.errors import ConfigError
 
 T = TypeVar("T")
+
+# What a list of numbers is made of, by what tyro calls it.
+_SEVERAL = {"INT": (int, "whole numbers"), "FLOAT": (float, "numbers")}
 
 # What Python says of a word that is no number, and what is meant.
 _NUMBERS = (("invalid literal for int", "a whole number"), ("could not convert string to float", "a number"))
@@ -93,9 +97,22 @@ def _misread(flag: str, reason: str, complaint: str) -> str:
     for words, kind in _NUMBERS:
         if found := re.search(rf"{words}.*?: ('.*'|\".*\")", complaint):
             return f"{flag} is {found[1]}: it must be {kind}"
+    if found := re.search(rf"for arguments: (\[.+\])\n.*\n{re.escape(flag)} \[({'|'.join(_SEVERAL)}) ", complaint):
+        number, kind = _SEVERAL[found[2]]
+        return f"{flag} has {_unreadable(number, literal_eval(found[1]))!r} in it: give {kind}"
     if found := re.search(r"no type matching .*\{(\w+(?: \w+)+)\}", reason):  # such as {None}|{PATH PATH}
         return f"{flag} needs {len(found[1].split())} values"
     return f"{flag} cannot be read: {reason.rstrip('.')}"
+
+
+def _unreadable(number: Callable[[str], float], words: list[str]) -> str:
+    """The first of the words that is not such a number."""
+    for word in words:
+        try:
+            number(word)
+        except ValueError:
+            return word
+    return " ".join(words)
 
 
 def _missing(complaint: str, flags: list[str], command: type) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from toolkit.commands.console import emit
+from toolkit.commands.explaining import check_writable
 from toolkit.errors import ConfigError
 from toolkit.explain.pictures.curves import CurvePicture
 from toolkit.explain.pictures.drawing import picture_format
@@ -35,6 +36,7 @@ class Plot:
         if not self.runs:
             raise ConfigError("RUN is missing: give the directory of a run, or one that holds runs")
         picture_format(self.output)
+        check_writable(self.output)
         logs, empty = find_logs(self.runs)
         picture = CurvePicture(logs, self.metrics, self.x)
         picture.save(self.output)

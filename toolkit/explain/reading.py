@@ -110,7 +110,7 @@ def read_translation(
         tape = Tape(recorder=recorder)
         memory = model.encode(batch.sources, batch.source_rows, tape)
         logits = model.logits(model.decode(batch.inputs, memory, batch.rows, tape), tape)
-    _check_finite(logits)
+    check_finite(logits)
     return Reading(model, translator.tokenizer, recorder, batch.inputs, batch.labels, batch.sources, tuple(cut))
 
 
@@ -135,7 +135,7 @@ def read_text(
     tape = Tape(recorder=recorder)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         logits = model.logits(model.read(ids, Rows(np.array([len(ids)])), tape), tape)
-    _check_finite(logits)
+    check_finite(logits)
     return Reading(model, language_model.tokenizer, recorder, ids, ids[1:], cut=tuple(cut))
 
 
@@ -146,6 +146,7 @@ def check_choice(layers: int, heads: int, layer: int | None, head: int | None) -
             raise ConfigError(f"{name} is {asked}: this model has {name}s 1 to {count}")
 
 
-def _check_finite(logits: Array) -> None:
+def check_finite(logits: Array) -> None:
+    """Raises ModelError where one of the scores is not."""
     if not np.isfinite(logits).all():
         raise ModelError("the model computes numbers that are not finite: it is damaged, or its training diverged")

@@ -212,7 +212,7 @@ class Run:
         for line in path.read_bytes().splitlines(keepends=True) if path.exists() else ():
             try:
                 record = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
+            except (ValueError, RecursionError):
                 record = None
             if isinstance(record, dict) and isinstance(record.get("update"), int) and record["update"] <= update:
                 kept.append(line)

@@ -55,7 +55,11 @@ def find_runs(directory: Path) -> list[Path]:
 
     Raises ModelError where there is none.
     """
-    if not directory.is_dir():
+    try:
+        there = directory.is_dir()
+    except OSError:  # of a name that is too long for a path
+        there = False
+    if not there:
         raise ModelError(f"{directory} is not a directory: give one that holds runs")
     if _is_run(directory):
         return [directory]
@@ -103,7 +107,7 @@ def _diverged(path: Path) -> bool:
             file.seek(max(0, file.tell() - (1 << 16)))
             lines = file.read().splitlines()
         return bool(lines) and "diverged" in json.loads(lines[-1])
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return False
 
 

@@ -135,7 +135,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "a discount above one": ("--ppo.discount 1.5", "discount is 1.5"),
     },
     RESUME_PPO: {
-        "resuming with a dearer reference": ("--ppo.beta 0.5", "other settings (ppo.beta: "),
+        "resuming with a dearer reference": ("--ppo.beta 0.9", "other settings (ppo.beta: "),
         "resuming PPO as DPO": ("--method dpo --reward=", "--ppo.* is for PPO"),
         "resuming with other preferences": ("--preferences judged.jsonl --valid-preferences more.jsonl", "more.jsonl"),
         "resuming a chat as preferences": ("--run talked", "talked was started with other settings"),

@@ -32,6 +32,7 @@ _CRITERION = (
     "model has it, some wrong gradients pass. With some seed in thousands a right gradient may miss that too: relu and "
     "clips have no slope at their corners, and a slope may be small beside the numbers that it is the difference of."
 )
+_MOST_LETTERS = 40  # of a name that no pair has
 _HEADER = ("argument", "<gradient, d>", "central difference", "relative error")
 
 
@@ -74,7 +75,7 @@ def gradients_page(
     """
     known = pairs()
     if unknown := [name for name in names if name not in known]:
-        raise ConfigError(f"there is no pair {unknown[0]!r}: the pairs are {', '.join(known)}")
+        raise ConfigError(f"there is no pair {unknown[0][:_MOST_LETTERS]!r}: the pairs are {', '.join(known)}")
     if seed < 0:
         raise ConfigError(f"seed is {seed}: it must be 0 or more")
     chosen = [known[name] for name in dict.fromkeys(names)] or list(known.values())

@@ -12,6 +12,7 @@ from toolkit.explain.pages.tokens import labels
 from toolkit.explain.parallel.passes import Timing, all_at_once, block_model, one_at_a_time, timed
 from toolkit.explain.parallel.reach import WIDTH, reach
 from toolkit.explain.parallel.recurrent import recurrence
+from toolkit.explain.reading import check_finite
 from toolkit.explain.texts import default_text, text_ids
 from toolkit.language_model import LanguageModel
 from toolkit.tokenization.special import BOS
@@ -36,7 +37,8 @@ def parallel_page(
     each: what is put around the lengths while they are timed, to show progress.
 
     text: by default one of `DEFAULT_TEXTS`. Raises ConfigError for lengths that are none, and where none of those texts
-    is for this model; DataError for a text without tokens or not Unicode.
+    is for this model; DataError for a text without tokens or not Unicode; ModelError where the model computes what is
+    not finite.
     """
     lengths = sorted(set(lengths))
     if not lengths or lengths[0] < 1 or lengths[-1] > _LONGEST:
@@ -73,6 +75,7 @@ def _read(owner: LanguageModel, text: str) -> tuple[list[int], list[str]]:
 
 def _equal_section(owner: LanguageModel, ids: list[int]) -> Section:
     together, single = all_at_once(owner.model, ids), one_at_a_time(owner.model, ids)
+    check_finite(together)
     apart = np.abs(together - single).max(axis=1)
     best, other = together.argmax(axis=1), single.argmax(axis=1)
     names = labels(owner.tokenizer, [*ids, *best, *other])

@@ -18,6 +18,8 @@ from toolkit.training.table import find_runs
 TRAINING, VALIDATION = "training", "validation"
 AXES = ("updates", "tokens", "seconds")
 _COUNTERS = ("update", "epoch", "seconds")
+_MOST_UPDATES = 2**53  # up to which a float holds every whole number
+_MOST = 1e100  # of a figure: no axis reaches further
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class RunLog:
         if axis == "updates":
             return updates
         return np.interp(updates, self.clock[:, 0], self.clock[:, AXES.index(axis)])
+
+    def first_update(self, part: str, name: str, most: float) -> int | None:
+        """The first update after which a figure was at most this."""
+        series = self.series.get((part, name))
+        return None if series is None else next(map(int, series.updates[series.values <= most]), None)
 
 
 @dataclass
@@ -74,7 +81,8 @@ def find_logs(directories: Sequence[Path]) -> tuple[list[RunLog], list[str]]:
 
 
 def read_log(run: Path, name: str) -> RunLog:
-    """The figures of a run. A last line that is being written is left out; what is not finite is a gap.
+    """The figures of a run. A last line that is being written is left out; what is not finite, or too large for any
+    axis, is a gap.
 
     Raises DataError for a log that is damaged or cannot be read.
     """
@@ -86,9 +94,9 @@ def read_log(run: Path, name: str) -> RunLog:
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             record = None
-        if not isinstance(record, dict) or type(record.get("update")) is not int:
+        if not isinstance(record, dict) or not _is_count(record.get("update")):
             raise DataError(f"{path}, line {number} is damaged: it is not a record of an update")
         _add(record, reading)
     columns = _with_own_validation_loss(reading.columns)
@@ -117,8 +125,14 @@ def _add(record: dict[str, Any], reading: _Reading) -> None:
         reading.clock.append((update, tokens, seconds))
 
 
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _MOST_UPDATES
+
+
 def _number(value: Any, otherwise: float) -> float:
-    return value if type(value) in (int, float) and math.isfinite(value) else otherwise
+    # NaN is not below anything, and a whole number may be of any length.
+    within = type(value) in (int, float) and abs(value) <= _MOST
+    return value if within else otherwise
 
 
 def _with_own_validation_loss(columns: dict) -> dict:

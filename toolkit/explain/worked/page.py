@@ -17,6 +17,7 @@ from toolkit.nn.module import Module
 
 EXAMPLE = "I am boy"
 _MOST_WORDS = 64
+_MOST_LETTERS = 40  # of a word that is not known
 _MOST_TERMS = 4
 _ABOUT = (
     "The founding document 004 translates “I am boy” into “म केटा हुँ” by hand: two numbers a token, one head, identity "
@@ -65,8 +66,8 @@ def _known(text: str, words: Mapping[str, tuple[float, float]], what: str, cut: 
     for word in given:
         if word not in words:
             raise DataError(
-                f"{what} of the worked example is made of {', '.join(words)}, without {word!r}: choose a trained model "
-                "for other texts, such as --model en-ne"
+                f"{what} of the worked example is made of {', '.join(words)}, without {word[:_MOST_LETTERS]!r}: choose "
+                "a trained model for other texts, such as --model en-ne"
             )
     if len(given) > _MOST_WORDS:
         cut.append(f"{what.capitalize()} has {len(given)} words: the first {_MOST_WORDS} are read.")
