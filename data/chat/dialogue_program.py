@@ -25,7 +25,7 @@ SYSTEMS_NE = ("Answer in Nepali.", "Please answer in Nepali.", "नेपाल�
 
 # How often an act comes, where it is possible.
 FREE: dict[Act, float] = {
-    translating.translate: 1.7, translating.say: 0.05, translating.tell_translated: 0.03, telling.tell: 0.1,
+    translating.translate: 1.8, translating.say: 0.3, translating.tell_translated: 0.03, telling.tell: 0.1,
     telling.tell_several: 0.02, telling.ask: 2.5, telling.ask_untold: 0.05, telling.correct: 0.16,
     telling.about_me: 0.05, knowing.fact: 0.24, knowing.calculate: 0.13, knowing.unknowable_question: 0.03,
     knowing.cannot: 0.02, social.small_talk: 0.03, social.thank: 0.02, social.greet: 0.004,
