@@ -31,7 +31,7 @@ SIZES += "--model.max-length 48"
 TRAINING = "--quiet --training.keep 9 --training.warmup 2"
 CHAT = f"recipe-chat {TRAINING} --conversations talks.jsonl --valid-conversations talks.jsonl --tests asked.jsonl "
 CHAT += "--style style.json --training.tokens-per-batch 400"
-LEARNED = "--training.updates 90 --training.validate-every 45 --training.learning-rate 0.02 --training.workers 1"
+LEARNED = "--training.updates 120 --training.validate-every 60 --training.learning-rate 0.02 --training.workers 1"
 FEW = "--training.updates 6 --training.validate-every 2 --training.workers 2"
 PREFERENCES = f"recipe-pref {TRAINING} --start chat --preferences liked.jsonl --valid-preferences liked.jsonl "
 PREFERENCES += "--tests asked.jsonl --style style.json --samples 3 --training.tokens-per-batch 400"
@@ -216,7 +216,7 @@ def test_ppo_leaves_the_curves_of_its_training(room: Path, capsys: pytest.Captur
 
 
 def test_dpo_learns_to_be_polite(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rates = "--training.updates 20 --training.validate-every 20 --training.learning-rate 0.001 --training.workers 1"
+    rates = "--training.updates 30 --training.validate-every 30 --training.learning-rate 0.002 --training.workers 1"
     assert obey(f"{DPO} --run tuned --export exported {rates}") == 0
     found = compared(room / "tuned", room / "exported", capsys.readouterr().out)
     assert found["replies"]["all"]["polite"] > 80 > 60 > found["replies_before"]["all"]["polite"]

@@ -26,7 +26,7 @@ _TOKENS_AT_ONCE = 4096
 class DPOConfig:
     """How a language model learns from pairs directly."""
 
-    beta: float = 0.5  # how dearly the model pays for leaving the reference; the reward is β log(π / π_ref)
+    beta: float = 1.0  # how dearly the model pays for leaving the reference; the reward is β log(π / π_ref)
 
     def __post_init__(self) -> None:
         """Raises ConfigError where a setting is out of range."""
