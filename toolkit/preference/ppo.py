@@ -29,10 +29,10 @@ from toolkit.preference.rollout import Episode, Score, check_prompts, episodes_o
 class PPOConfig:
     """How a policy learns from rewards."""
 
-    prompts: int = 64  # replies that are written in an iteration, each to another prompt where there are enough
-    passes: int = 4  # over the replies of an iteration
+    prompts: int = 128  # replies that are written in an iteration, each to another prompt where there are enough
+    passes: int = 2  # over the replies of an iteration
     minibatches: int = 4  # updates in each pass
-    beta: float = 0.5  # price of leaving the reference: each token costs β (log π - log π_ref)
+    beta: float = 0.2  # price of leaving the reference: each token costs β (log π - log π_ref)
     clip: float = 0.2  # ε: a ratio of probabilities outside 1 ± ε is not pushed further
     value_clip: float = 0.2  # how far a value moves from where it was when the reply was written
     value_coefficient: float = 0.5  # weight of the critic's loss beside the policy's
