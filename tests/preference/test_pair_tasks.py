@@ -38,9 +38,9 @@ PAIRS = Pairs(random_pairs_of_replies(), CONFIG.max_length)
 ALL = Share("train", np.arange(len(PAIRS)))
 
 
-def dpo_task(reference: GPT, beta: float = 0.3) -> DPOTask:
+def dpo_task(reference: GPT, beta: float = 0.3, supervised: float = 0.0) -> DPOTask:
     """With the reference's log-probabilities in its own precision, which training does not need."""
-    task = DPOTask(PAIRS, PAIRS, reference, DPOConfig(beta))
+    task = DPOTask(PAIRS, PAIRS, reference, DPOConfig(beta, supervised))
     prompts, replies = PAIRS.sides(range(len(PAIRS)))
     exact = [log_prob_of(reference, prompt, reply) for prompt, reply in zip(prompts, replies, strict=True)]
     np.testing.assert_allclose(task.reference["train"].reshape(-1), exact, rtol=1e-5)
@@ -86,9 +86,23 @@ def test_dpo_rewards_are_log_ratios() -> None:
     assert sums.loss == pytest.approx(np.logaddexp(0, rejected - chosen).sum())
 
 
+def test_dpo_with_supervision_adds_the_likelihood_of_what_was_chosen() -> None:
+    """In nats a token, the end marker counted, and of the chosen replies alone."""
+    model, task = random_gpt(1), dpo_task(random_gpt(2), supervised=0.7)
+    sums, without = task.loss(model, ALL, Tape()), dpo_task(random_gpt(2)).loss(model, ALL, Tape())
+    expected = sum(-log_prob_of(model, pair.prompt, pair.chosen) / len(pair.chosen) for pair in PAIRS)
+    assert sums.negative_log_likelihood == pytest.approx(expected)
+    assert sums.loss == pytest.approx(without.loss + 0.7 * expected)
+    assert sums.margin == without.margin
+
+
 @pytest.mark.parametrize(
     "case",
-    [lambda: (random_reward_model(), RewardTask(PAIRS, PAIRS)), lambda: (random_gpt(1), dpo_task(random_gpt(2)))],
+    [
+        lambda: (random_reward_model(), RewardTask(PAIRS, PAIRS)),
+        lambda: (random_gpt(1), dpo_task(random_gpt(2))),
+        lambda: (random_gpt(1), dpo_task(random_gpt(2), supervised=0.7)),
+    ],
 )
 def test_gradients_are_slopes(case: Callable[[], tuple[Model, PairTask]]) -> None:
     """Each parameter by itself."""
@@ -154,6 +168,12 @@ def test_pairs_that_cannot_be_read(pairs: list, told: str) -> None:
 def test_beta_is_above_zero(beta: float) -> None:
     with pytest.raises(ConfigError, match=r"^beta is .*: it must be a number above 0$"):
         DPOConfig(beta)
+
+
+@pytest.mark.parametrize("weight", [-0.1, math.inf, math.nan])
+def test_supervision_is_not_negative(weight: float) -> None:
+    with pytest.raises(ConfigError, match=r"^supervised is .*: it must be a number of at least 0$"):
+        DPOConfig(supervised=weight)
 
 
 def preferences(count: int, seed: int) -> Pairs:

@@ -27,18 +27,26 @@ class DPOConfig:
     """How a language model learns from pairs directly."""
 
     beta: float = 1.0  # how dearly the model pays for leaving the reference; the reward is β log(π / π_ref)
+    supervised: float = 0.0  # weight of the chosen reply's likelihood beside it; 0: the loss of the paper
 
     def __post_init__(self) -> None:
         """Raises ConfigError where a setting is out of range."""
         if not 0 < self.beta < math.inf:
             raise ConfigError(f"beta is {self.beta}: it must be a number above 0")
+        if not 0 <= self.supervised < math.inf:
+            raise ConfigError(f"supervised is {self.supervised}: it must be a number of at least 0")
 
 
 class DPOTask(PairTask):
-    """-log σ(β[(log π_c - log π_ref,c) - (log π_r - log π_ref,r)]), log π summed over a reply and its end marker.
+    """-log σ(β[(log π_c - log π_ref,c) - (log π_r - log π_ref,r)]) - supervised · log π_c / T,
+
+    log π summed over a reply and its end marker, T the number of tokens of the chosen one. The first part only asks
+    that the chosen reply gain on the other, and is content where both become less likely; the second, which is
+    supervised fine-tuning, holds the chosen one where it is (Pang et al. 2024, "Iterative reasoning preference
+    optimization", section 2).
 
     reference: what training starts from, and what the model is compared with. What it thinks of all replies is
-    computed here, once, by `workers` processes. The loss begins with ln 2 where the model that is trained has no
+    computed here, once, by `workers` processes. The first part begins with ln 2 where the model that is trained has no
     dropout, which would make it differ from itself (see `settings_like`).
     """
 
@@ -52,15 +60,19 @@ class DPOTask(PairTask):
         if len(share.numbers) == 0:
             return NO_PAIRS
         prompts, replies = self.pairs[share.name].sides(share.numbers)
-        lengths = [len(reply) for reply in replies]
+        lengths = np.array([len(reply) for reply in replies])
         log_probs, _ = reply_log_probs(model, reply_batch(prompts, replies), tape)
         reference = self.reference[share.name][share.numbers].reshape(-1)
-        ratios = sums_of_replies(log_probs, lengths) - reference.astype(log_probs.dtype)
+        of_replies = sums_of_replies(log_probs, lengths)
+        ratios = of_replies - reference.astype(log_probs.dtype)
         loss, saved = preference_loss(ratios[0::2], ratios[1::2], self.config.beta)
+        likelihood = -float((of_replies[0::2] / lengths[0::2]).sum(dtype=np.float64))  # of the chosen, nats a token
         if tape.keeps:
-            dratios = in_turns(*preference_loss_backward(1.0, saved))
-            reply_log_probs_backward(model, np.repeat(dratios, lengths), tape)
-        return pair_sums(loss, ratios * self.config.beta)
+            dchosen, drejected = preference_loss_backward(1.0, saved)
+            dchosen -= (self.config.supervised / lengths[0::2]).astype(dchosen.dtype)
+            reply_log_probs_backward(model, np.repeat(in_turns(dchosen, drejected), lengths), tape)
+        sums = pair_sums(loss + self.config.supervised * likelihood, ratios * self.config.beta)
+        return sums._replace(negative_log_likelihood=likelihood)
 
 
 def reference_log_probs(reference: GPT, pairs: Pairs, workers: int = 1) -> Array:

@@ -15,7 +15,7 @@ class PairSums(NamedTuple):
     """Sums over pairs. The log and the scores show them divided by the number of pairs, which stands for tokens."""
 
     loss: float
-    negative_log_likelihood: float  # of what was preferred: the loss itself
+    negative_log_likelihood: float  # reward model: of the preferences, the loss; DPO: of the chosen replies, a token's
     tokens: int  # pairs
     accuracy: float  # pairs whose chosen reply has the larger reward
     margin: float  # reward of the chosen one less that of the rejected one
