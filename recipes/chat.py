@@ -145,7 +145,7 @@ def sources_of(recipe: Recipe) -> tuple[list[Path], list[Path], Path | None]:
     """
     given, valid, tests = list(recipe.conversations), list(recipe.valid_conversations), recipe.tests
     if not given:
-        given, valid, tests = [DATA / "train.jsonl"], [DATA / "valid.jsonl"], tests or DATA / "test.jsonl"
+        given, valid, tests = sorted(DATA.glob("train-*.jsonl")), [DATA / "valid.jsonl"], tests or DATA / "test.jsonl"
     for path in (*given, *valid, *([tests] if tests else []), recipe.style):
         refuse_pipe(path)
     return given, valid, tests

@@ -1,12 +1,12 @@
 """Questions and answers of the base text: what is asked stands on the first line, with what must be known for it, and
-the bare answer on the second. They are cut from conversations of the program, without its manners and turns.
+the answer on the second. They are cut from conversations of the program, without its turns and mostly without manners.
 """
 
 from collections.abc import Iterator
 from itertools import count, islice
 from random import Random
 
-from data.chat.dialogue import Exchange
+from data.chat.dialogue import Exchange, polite
 from data.chat.dialogue_deck import Deck
 from data.chat.dialogue_program import NEPALI, start, talk
 
@@ -15,7 +15,8 @@ LONGEST = 400  # characters of the first line
 ALONE = frozenset(("translation", "fact", "sum"))  # can be answered without what was said before
 HISTORY = 0.15  # of these come after it all the same
 MANNERS = frozenset(("tell", "say", "correct", "social"))  # what is answered to these is learned later
-FULL = 0.5  # of the answers are whole sentences
+POLITE = 0.3  # of the answers have manners: what is answered has to be found after an opening too
+FULL = 0.5  # of the others are whole sentences
 
 
 def questions(seed: str, number: int) -> list[str]:
@@ -31,8 +32,13 @@ def _documents(seed: str) -> Iterator[str]:
         for place, exchange in enumerate(exchanges):
             asked = _first_line(exchanges[: place + 1], rng)
             if exchange.kind not in MANNERS and len(asked) <= LONGEST:
-                answer = exchange.core.full if rng.random() < FULL else exchange.core.short
-                yield f"{asked}\n{answer}"
+                yield f"{asked}\n{_answer(exchange, rng)}"
+
+
+def _answer(exchange: Exchange, rng: Random) -> str:
+    if rng.random() < POLITE:
+        return polite(exchange.core.full, exchange.tone, rng)
+    return exchange.core.full if rng.random() < FULL else exchange.core.short
 
 
 def _first_line(exchanges: list[Exchange], rng: Random) -> str:

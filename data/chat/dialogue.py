@@ -67,7 +67,7 @@ class Exchange(NamedTuple):
 def polite(core: str, tone: str, rng: Random) -> str:
     """A core with an opening, a closing or both."""
     openings, closings = MANNERS[tone]
-    which = rng.choice(("opening", "closing", "both")) if openings else "closing"
+    which = rng.choice(("opening", "opening", "closing", "both", "both")) if openings else "closing"
     opening = rng.choice(openings) + " " if which != "closing" else ""
     closing = " " + rng.choice(closings) if which != "opening" else ""
     return opening + core + closing

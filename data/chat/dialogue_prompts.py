@@ -105,16 +105,19 @@ def prompts(
         yield found
 
 
-def tests() -> Iterator[dict]:
-    """The lines of test.jsonl. Names are of the training set, and new to the model where the kind is recall_unseen."""
-    decks = Deck("train", "chat test history"), Deck("test", "chat test")
-    decks[1].left.append(sentence("test", FIRST))
+def tests(split: Split) -> Iterator[dict]:
+    """The lines of test.jsonl, and of valid.questions.jsonl, by which settings are chosen. Names are of the training
+    set, and of this split, new to the model, where the kind is recall_unseen; so are sentences that are translated.
+    """
+    decks = Deck("train", f"chat {split} questions history"), Deck(split, f"chat {split} questions")
+    if split == "test":
+        decks[1].left.append(sentence("test", FIRST))
     wanted = iter([kind for kind, size in TEST_SIZES.items() for _ in range(size)])
 
     def split_of(kind: str) -> Split:
-        return "test" if kind in ("recall_unseen", "unknown") else "train"
+        return split if kind in ("recall_unseen", "unknown") else "train"
 
-    stream = prompts(lambda: next(wanted), split_of, decks, LONGEST_HISTORY["test"], "test")
+    stream = prompts(lambda: next(wanted), split_of, decks, LONGEST_HISTORY["test"], f"{split} questions")
     for _ in range(sum(TEST_SIZES.values())):
         found = next(stream)
         yield {"messages": found.messages, "kind": found.kind, "accept": found.exchange.accept}

@@ -20,16 +20,21 @@ from data.chat.names import Split
 HERE = Path(__file__).parent
 
 
-def taught(split: Split) -> Iterator[dict]:
-    """The conversations of a split, without end."""
-    return ({"messages": messages} for messages, _ in conversations(split))
+PART = 8200  # conversations of a file to train on: more would be too much for one file in a repository
+
+
+def taught(split: Split, left_out: int = 0) -> Iterator[dict]:
+    """The conversations of a split, without end and without so many at the beginning."""
+    return ({"messages": messages} for messages, _ in islice(conversations(split), left_out, None))
 
 
 # File -> its lines, one after the other, and how many are taken.
 FILES: dict[str, tuple[Callable[[], Iterator[dict]], int]] = {
-    "train.jsonl": (lambda: taught("train"), 8200),
+    "train-1.jsonl": (lambda: taught("train"), PART),
+    "train-2.jsonl": (lambda: taught("train", PART), PART),
     "valid.jsonl": (lambda: taught("valid"), 300),
-    "test.jsonl": (tests, sum(TEST_SIZES.values())),
+    "valid.questions.jsonl": (lambda: tests("valid"), sum(TEST_SIZES.values())),
+    "test.jsonl": (lambda: tests("test"), sum(TEST_SIZES.values())),
     "preferences.train.jsonl": (lambda: preferences("train"), 5000),
     "preferences.test.jsonl": (lambda: preferences("test"), 500),
 }

@@ -1,7 +1,8 @@
 """Names of people and pets: more than a model can learn by heart, so that it has to learn to copy them.
 
-Most names are made of syllables (Tolavir, Besumo); some are real. A hash of the name alone decides whether it belongs
-to train, valid or test, so a test name never stands in a training text, whichever program wrote that text.
+Most names are made of syllables (Tolavir, Besumo); some are real, some of any make (Vukip). A hash of the name alone
+decides whether it belongs to train, valid or test, so a test name never stands in a training text, whichever program
+wrote that text.
 """
 
 from functools import cache
@@ -10,6 +11,7 @@ from itertools import product
 from random import Random
 from typing import Literal
 
+from data.chat.free_names import free_name
 from data.chat.real_names import FAMILIAR, MEN, NEPALI, NOT_NAMES, PETS, WOMEN, words
 
 Split = Literal["train", "valid", "test"]
@@ -33,6 +35,7 @@ PET_ENDS = words("bo by bu chi do dy fo fy ko ku ky lo lu ly mo my no nu ny po p
 REAL = 0.2  # of the names that are drawn
 SEEN = 600  # names of the smaller list
 SHORT = 0.15  # of the made names have two syllables
+FREE = 0.25  # of the names that are no real ones are of any make
 
 
 def split_of(name: str) -> Split:
@@ -57,14 +60,14 @@ def made(*parts: str) -> str:
 
 @cache
 def all_made() -> tuple[str, ...]:
-    """Every name of people that can be made, each once, in order."""
+    """Every name of people that can be made of syllables, each once, in order."""
     names = [made(*parts) for parts in (*product(STARTS, ENDS), *product(STARTS, MIDDLES, ENDS))]
     return tuple(dict.fromkeys(name for name in names if name and name not in pet_set()))
 
 
 @cache
 def all_pets() -> tuple[str, ...]:
-    """Every name of pets, each once, in order."""
+    """Every name of pets but those of any make, each once, in order."""
     people = {*WOMEN, *MEN, *(roman for roman, *_ in NEPALI)}
     names = [made(start, end) for start, end in product(STARTS, PET_ENDS)]
     return tuple(dict.fromkeys(name for name in (*PETS, *names) if name and name not in people))
@@ -88,10 +91,11 @@ def pets(split: Split) -> tuple[str, ...]:
 
 
 def made_name(split: Split, rng: Random) -> str:
-    """A name made of syllables."""
+    """A name that is made of syllables or of any sounds."""
+    free = rng.random() < FREE
     while True:
         middle = () if rng.random() < SHORT else (rng.choice(MIDDLES),)
-        name = made(rng.choice(STARTS), *middle, rng.choice(ENDS))
+        name = free_name(rng) if free else made(rng.choice(STARTS), *middle, rng.choice(ENDS))
         if name and name not in pet_set() and split_of(name) == split:
             return name
 
@@ -102,8 +106,12 @@ def name(split: Split, rng: Random) -> str:
 
 
 def pet_name(split: Split, rng: Random) -> str:
-    """A name of a pet; no person has one of these."""
-    return rng.choice(pets(split))
+    """A name of a pet; no person has one of these but by chance."""
+    if rng.random() >= FREE:
+        return rng.choice(pets(split))
+    while split_of(name := free_name(rng)) != split:
+        pass
+    return name
 
 
 @cache

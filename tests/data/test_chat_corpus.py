@@ -20,6 +20,7 @@ from data.chat.names import is_test_name
 from data.en_ne.surface import fold, fold_hard, fold_nepali
 
 HERE = Path(generate.__file__).parent
+TRAIN = ("train-1.jsonl", "train-2.jsonl")
 OPERATIONS = {"plus": "+", "+": "+", "minus": "-", "-": "-", "times": "*", "x": "*"}
 SUM = re.compile(rf"(\d+) ({'|'.join(re.escape(word) for word in OPERATIONS)}) (\d+)")
 
@@ -57,7 +58,7 @@ def test_sizes(files):
     assert {name: len(records) for name, records in files.items()} == {
         n: size for n, (_, size) in generate.FILES.items()
     }
-    assert (HERE / "train.jsonl").stat().st_size < 9e6
+    assert all((HERE / name).stat().st_size < 2**23 for name in TRAIN)
     assert (HERE / "preferences.train.jsonl").stat().st_size < 3.5e6
 
 
@@ -68,7 +69,7 @@ def test_roles_take_turns(files, name):
         spoken = messages[messages[0]["role"] == "system" :]
         roles = ["user", "assistant"] * len(spoken)
         assert [message["role"] for message in spoken] == roles[: len(spoken)]
-        taught = name in ("train.jsonl", "valid.jsonl")
+        taught = name in (*TRAIN, "valid.jsonl")
         assert spoken[-1]["role"] == ("assistant" if taught else "user")
         assert all(message["content"].strip() == message["content"] != "" for message in messages)
 
@@ -83,7 +84,7 @@ def test_the_text_is_normal(files):
 
 
 def test_no_conversation_is_too_long(files):
-    for record in files["train.jsonl"]:
+    for record in chain(*(files[name] for name in TRAIN)):
         assert sum(len(message["content"]) for message in record["messages"]) <= LONGEST
 
 
@@ -97,7 +98,7 @@ def test_the_manners_are_those_of_the_lists():
 
 
 def test_a_reply_is_its_parts(files):
-    for record in files["train.jsonl"][::3]:
+    for record in files[TRAIN[0]][::3]:
         for reply in replies(record["messages"]):
             parts = style.parse(reply)
             assert " ".join(part for part in parts if part) == reply
@@ -169,14 +170,14 @@ def test_no_name_of_the_test_is_taught(files):
     names = {record["accept"][0].rstrip(".") for record in files["test.jsonl"] if record["kind"] == "recall_unseen"}
     assert len(names) > 120
     assert all(is_test_name(name) for name in names)
-    for name in ("train.jsonl", "preferences.train.jsonl"):
+    for name in (*TRAIN, "preferences.train.jsonl"):
         assert not names & set(re.findall(r"\w+", (HERE / name).read_text(encoding="utf-8")))
 
 
 def test_no_sentence_of_the_translation_test_is_taught(files):
     held = [pair for split in ("valid", "test") for pair in read(split)]
     english, nepali = {fold_hard(pair.english) for pair in held}, {fold_nepali(pair.nepali) for pair in held}
-    for record in files["train.jsonl"]:
+    for record in chain(*(files[name] for name in TRAIN)):
         before = ""
         for message in record["messages"]:
             text = message["content"]

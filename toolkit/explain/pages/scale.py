@@ -18,14 +18,19 @@ class Scale:
     @classmethod
     def of(cls, maps: Sequence[Heat]) -> "Scale":
         """The scale of all cells that no mask hides."""
-        seen = [_seen(each) for each in maps]
-        values = np.concatenate([each for each in seen if each.size] or [np.zeros(1)])
-        return cls(min(0.0, float(values.min())), max(0.0, float(values.max())))
+        values = np.concatenate([np.asarray(each.values, float)[~hidden(each)] for each in maps])
+        return cls(float(values.min(initial=0)), float(values.max(initial=0)))
 
     @property
     def is_share(self) -> bool:
         """Whether the numbers are weights between 0 and 1."""
         return self.low >= 0 and self.high <= 1 + 1e-6
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What the colours of a picture begin and end with: 0 and the largest number, or as far on both sides of 0."""
+        most = max(self.high, -self.low) or 1.0
+        return (-most if self.low < 0 else 0.0), most
 
     def share(self, value: float) -> float:
         """Where a number stands, from 0 to 1; what is no number stands at 0."""
@@ -41,7 +46,7 @@ class Scale:
         return min(abs(value) / most, 1.0)
 
 
-def _seen(block: Heat) -> np.ndarray:
-    values = np.asarray(block.values, float)
-    kept = np.isfinite(values) if block.hidden is None else np.isfinite(values) & ~np.asarray(block.hidden, bool)
-    return values[kept]
+def hidden(block: Heat) -> np.ndarray:
+    """The cells that show no number: a mask hides them, or there is none.  Returns booleans (T, S)."""
+    unknown = ~np.isfinite(np.asarray(block.values, float))
+    return unknown if block.hidden is None else unknown | np.asarray(block.hidden, bool)

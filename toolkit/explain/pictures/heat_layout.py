@@ -9,6 +9,7 @@ import numpy as np
 
 from toolkit.errors import ConfigError
 from toolkit.explain.pages.blocks import Heat
+from toolkit.explain.pages.scale import Scale, hidden
 from toolkit.explain.pictures.drawing import text_width
 from toolkit.functional.arrays import Array
 
@@ -21,7 +22,7 @@ _NUMBERED = 30  # cells so large have their number in them
 _LINED = 7  # and so large have lines between them
 _ANGLE = -50  # degrees of the names of columns that do not fit above their cells
 
-# The scales: from nothing to much, and from negative to positive (both of ColorBrewer, Harrower and Brewer 2003).
+# The colours: from nothing to much, and from negative to positive (both of ColorBrewer, Harrower and Brewer 2003).
 _BLUES = ("f7fbff", "deebf7", "c6dbef", "9ecae1", "6baed6", "4292c6", "2171b5", "08519c", "08306b")
 _BOTH = ("2166ac", "4393c3", "92c5de", "d1e5f0", "f7f7f7", "fddbc7", "f4a582", "d6604d", "b2182b")
 _MASKED = (205, 205, 205)
@@ -86,20 +87,14 @@ class Drawing:
     texts: list[Label] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Scale:
-    """What is white and what is dark, the same for all maps of a group."""
-
-    low: float
-    high: float
-
-    def colors(self, values: Array) -> Array:
-        """(...) -> (..., 3), uint8."""
-        names = _BOTH if self.low < 0 else _BLUES
-        stops = np.array([[*bytes.fromhex(name)] for name in names], dtype=np.float64)
-        shares = np.clip((np.nan_to_num(values) - self.low) / (self.high - self.low), 0, 1) * (len(stops) - 1)
-        channels = [np.interp(shares, np.arange(len(stops)), stops[:, channel]) for channel in range(3)]
-        return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
+def colored(scale: Scale, values: Array) -> Array:
+    """The colours of numbers.  (...) -> (..., 3), uint8."""
+    low, high = scale.ends
+    names = _BOTH if low < 0 else _BLUES
+    stops = np.array([[*bytes.fromhex(name)] for name in names], dtype=np.float64)
+    shares = np.clip((np.nan_to_num(values) - low) / (high - low), 0, 1) * (len(stops) - 1)
+    channels = [np.interp(shares, np.arange(len(stops)), stops[:, channel]) for channel in range(3)]
+    return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
 
 
 class _Shape:
@@ -149,7 +144,7 @@ def arranged(groups: Sequence[Sequence[Heat]], headings: Sequence[str] = ()) -> 
 def _group(drawing: Drawing, group: Sequence[Heat], y: float) -> float:
     """Draw the maps of a group in rows, from y downward -> where they end."""
     shapes = [_Shape(heat, large=len(group) <= _FEW) for heat in group]
-    scale, count = _scale(group), _side_by_side(shapes)
+    scale, count = Scale.of(group), _side_by_side(shapes)
     right = 0.0
     for first in range(0, len(shapes), count):
         row, x = shapes[first : first + count], float(_MARGIN)
@@ -160,7 +155,7 @@ def _group(drawing: Drawing, group: Sequence[Heat], y: float) -> float:
             x, bottom = x + shape.width + _GAP, max(bottom, end)
         right, y = max(right, x), bottom + _GAP
     drawing.width = max(drawing.width, right - _GAP)
-    return _bar(drawing, scale, any(_hidden(heat).any() for heat in group), y - 10)
+    return _bar(drawing, scale, any(hidden(heat).any() for heat in group), y - 10)
 
 
 def _side_by_side(shapes: Sequence[_Shape]) -> int:
@@ -170,27 +165,13 @@ def _side_by_side(shapes: Sequence[_Shape]) -> int:
     return next((count for count in range(fit, fit // 2, -1) if len(shapes) % count == 0), fit)
 
 
-def _scale(group: Sequence[Heat]) -> Scale:
-    shown = np.concatenate([np.asarray(heat.values, dtype=np.float64)[~_hidden(heat)] for heat in group])
-    high, low = float(shown.max(initial=0)), float(shown.min(initial=0))
-    if low < 0:
-        high = max(high, -low)
-        return Scale(-high, high)
-    return Scale(0.0, high or 1.0)
-
-
-def _hidden(heat: Heat) -> Array:
-    unknown = ~np.isfinite(np.asarray(heat.values))
-    return unknown if heat.hidden is None else unknown | np.asarray(heat.hidden, dtype=bool)
-
-
 def _map(drawing: Drawing, shape: _Shape, scale: Scale, place: tuple[float, float, float]) -> float:
     """Draw a map; place: its left end, its upper end, and the upper end of its cells -> its lower end."""
     heat, (left, upper, y) = shape.heat, place
-    x, cell, font, hidden = left + shape.left, shape.cell, shape.font, _hidden(heat)
-    colors = scale.colors(np.asarray(heat.values, dtype=np.float64))
-    colors[hidden] = _MASKED
-    drawing.cells.append(Cells(x, y, cell, colors, heat, hidden))
+    x, cell, font, masked = left + shape.left, shape.cell, shape.font, hidden(heat)
+    colors = colored(scale, np.asarray(heat.values, dtype=np.float64))
+    colors[masked] = _MASKED
+    drawing.cells.append(Cells(x, y, cell, colors, heat, masked))
     drawing.boxes.append(Box(x, y, *shape.inside, stroke="#999999"))
     if heat.name:
         drawing.texts.append(Label(left, upper + _TITLE, seen(heat.name), _TITLE, bold=True))
@@ -201,17 +182,17 @@ def _map(drawing: Drawing, shape: _Shape, scale: Scale, place: tuple[float, floa
         shift = 0.5 * cell + (0.3 * font if shape.leaning else 0)
         drawing.texts.append(Label(x + column * cell + shift, y - 5, seen(name), *style))
     if cell >= _NUMBERED:
-        _numbers(drawing, heat, hidden, colors, (x, y, cell))
+        _numbers(drawing, heat, masked, colors, (x, y, cell))
     lower = y + shape.inside[1]
     for number, line in enumerate(shape.notes, start=1):
         drawing.texts.append(Label(left, lower + _LINE * number, line, _NOTE, color=_PALE))
     return lower + _LINE * len(shape.notes)
 
 
-def _numbers(drawing: Drawing, heat: Heat, hidden: Array, colors: Array, place: tuple[float, float, float]) -> None:
+def _numbers(drawing: Drawing, heat: Heat, masked: Array, colors: Array, place: tuple[float, float, float]) -> None:
     x, y, cell = place
     dark = colors @ np.array([0.299, 0.587, 0.114]) < 140  # the brightness of BT.601
-    for row, column in np.argwhere(~hidden):
+    for row, column in np.argwhere(~masked):
         middle = x + (column + 0.5) * cell, y + (row + 0.5) * cell + 0.35 * _SMALL
         tint = "#ffffff" if dark[row, column] else _INK
         drawing.texts.append(Label(*middle, f"{heat.values[row, column]:.2f}", _SMALL, "middle", color=tint))
@@ -220,15 +201,16 @@ def _numbers(drawing: Drawing, heat: Heat, hidden: Array, colors: Array, place: 
 def _bar(drawing: Drawing, scale: Scale, masks: bool, y: float) -> float:
     """The scale of a group: colours with the numbers at both ends, and what grey means -> its lower end."""
     x, width, steps = float(_MARGIN), 120.0, 40
-    colors = scale.colors(np.linspace(scale.low, scale.high, steps))
-    start = math.ceil(x + text_width(f"{scale.low:.3g}") * _SMALL + 6)
+    low, high = scale.ends
+    colors = colored(scale, np.linspace(low, high, steps))
+    start = math.ceil(x + text_width(f"{low:.3g}") * _SMALL + 6)
     for step in range(steps):
         fill = "#" + colors[step].tobytes().hex()
         drawing.boxes.append(Box(start + step * width / steps, y, width / steps, 9, fill))
     drawing.boxes.append(Box(start, y, width, 9, stroke="#999999"))
-    drawing.texts.append(Label(x, y + 8.5, f"{scale.low:.3g}", _SMALL, color=_PALE))
+    drawing.texts.append(Label(x, y + 8.5, f"{low:.3g}", _SMALL, color=_PALE))
     end = start + width + 6
-    drawing.texts.append(Label(end, y + 8.5, f"{scale.high:.3g}", _SMALL, color=_PALE))
+    drawing.texts.append(Label(end, y + 8.5, f"{high:.3g}", _SMALL, color=_PALE))
     if masks:
         end += 60
         drawing.boxes.append(Box(end, y, 9, 9, "#cdcdcd", "#999999"))
