@@ -94,6 +94,7 @@ def test_dpo_with_supervision_adds_the_likelihood_of_what_was_chosen() -> None:
     assert sums.negative_log_likelihood == pytest.approx(expected)
     assert sums.loss == pytest.approx(without.loss + 0.7 * expected)
     assert sums.margin == without.margin
+    assert task.scores(sums)["negative_log_likelihood"] == pytest.approx(expected / len(PAIRS))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,7 @@ def test_a_reward_model_learns_what_is_preferred(tmp_path: Path) -> None:
 def test_dpo_learns_what_is_preferred_and_begins_where_it_was(tmp_path: Path) -> None:
     policy = start_policy()
     train_pairs, valid = preferences(200, 1), preferences(60, 2)
-    task = DPOTask(train_pairs, valid, policy, DPOConfig(0.5))
+    task = DPOTask(train_pairs, valid, policy, DPOConfig(0.5, supervised=0))
     before = task.scores(task.loss(policy, task.validation_batches(1000)[0], Tape()))
     assert before["loss"] == pytest.approx(math.log(2), abs=1e-6)
     build = functools.partial(GPT, policy.config)

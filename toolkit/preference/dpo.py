@@ -27,7 +27,7 @@ class DPOConfig:
     """How a language model learns from pairs directly."""
 
     beta: float = 1.0  # how dearly the model pays for leaving the reference; the reward is β log(π / π_ref)
-    supervised: float = 0.0  # weight of the chosen reply's likelihood beside it; 0: the loss of the paper
+    supervised: float = 1.0  # weight of the chosen reply's likelihood beside it; 0: the loss as it was published
 
     def __post_init__(self) -> None:
         """Raises ConfigError where a setting is out of range."""
@@ -73,6 +73,10 @@ class DPOTask(PairTask):
             reply_log_probs_backward(model, np.repeat(in_turns(dchosen, drejected), lengths), tape)
         sums = pair_sums(loss + self.config.supervised * likelihood, ratios * self.config.beta)
         return sums._replace(negative_log_likelihood=likelihood)
+
+    def scores(self, sums: PairSums) -> dict[str, float]:
+        """Means over the validation pairs; the likelihood is that of a chosen reply's tokens, in nats."""
+        return super().scores(sums) | {"negative_log_likelihood": sums.negative_log_likelihood / sums.tokens}
 
 
 def reference_log_probs(reference: GPT, pairs: Pairs, workers: int = 1) -> Array:

@@ -29,7 +29,7 @@ from toolkit.preference.rollout import Episode, Score, check_prompts, episodes_o
 class PPOConfig:
     """How a policy learns from rewards."""
 
-    prompts: int = 128  # replies that are written in an iteration, each to another prompt where there are enough
+    prompts: int = 256  # replies that are written in an iteration, each to another prompt where there are enough
     passes: int = 2  # over the replies of an iteration
     minibatches: int = 4  # updates in each pass
     beta: float = 0.2  # price of leaving the reference: each token costs β (log π - log π_ref)

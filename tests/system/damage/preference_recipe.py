@@ -115,6 +115,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "DPO of a judge": ("--start judge", "judge is a reward model"),
         "a β of nothing": ("--dpo.beta 0", "beta is 0"),
         "a β that is not a number": ("--dpo.beta nan", "beta is nan"),
+        "a weight below nothing": ("--dpo.supervised -1", "supervised is -1"),
         "an export of DPO below a file": ("--export lines.en/x", "lines.en/x cannot be written"),
     },
     PPO: {
