@@ -14,7 +14,7 @@ Act = Callable[[State], Exchange | None]
 NEPALI = 0.11  # of the conversations
 SYSTEM, SYSTEM_FACT = 0.33, 0.25  # have a system message; of these, one in four tells something of the user
 LENGTHS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
-LENGTH_WEIGHTS = (8, 12, 15, 15, 13, 11, 9, 6, 5, 3, 3)
+LENGTH_WEIGHTS = (6, 8, 10, 11, 12, 12, 12, 11, 9, 6, 3)
 LONGEST = 1150  # characters of a conversation
 SYSTEMS = (
     "You are a helpful assistant.", "You are a friendly assistant.", "You are a teacher for children.",
@@ -26,18 +26,19 @@ SYSTEMS_NE = ("Answer in Nepali.", "Please answer in Nepali.", "नेपाल�
 # How often an act comes, where it is possible.
 FREE: dict[Act, float] = {
     translating.translate: 1.8, translating.say: 0.3, translating.tell_translated: 0.03, telling.tell: 0.1,
-    telling.tell_several: 0.02, telling.ask: 2.5, telling.ask_untold: 0.05, telling.correct: 0.16,
-    telling.about_me: 0.05, knowing.fact: 0.24, knowing.calculate: 0.13, knowing.unknowable_question: 0.03,
+    telling.tell_several: 0.02, telling.ask: 2.5, telling.ask_untold: 0.08, telling.correct: 0.35,
+    telling.about_me: 0.05, knowing.fact: 0.24, knowing.calculate: 0.2, knowing.unknowable_question: 0.03,
     knowing.cannot: 0.02, social.small_talk: 0.03, social.thank: 0.02, social.greet: 0.004,
 }  # fmt: skip
 FREE_NE: dict[Act, float] = {
-    translating.translate: 0.15, telling.tell: 0.2, telling.ask: 0.8, telling.ask_untold: 0.05, telling.correct: 0.06,
+    translating.translate: 0.15, telling.tell: 0.2, telling.ask: 0.8, telling.ask_untold: 0.05, telling.correct: 0.1,
     knowing.fact: 0.13, knowing.calculate: 0.05, knowing.unknowable_question: 0.03, social.small_talk: 0.08,
     social.thank: 0.04,
 }  # fmt: skip
 FIRST: dict[Act, float] = {social.greet: 0.1, telling.tell: 0.4, telling.tell_several: 0.06}
 LAST: dict[Act, float] = {social.part: 0.08, social.thank: 0.06}
 MANY_TOLD = 5  # after so much no more is told
+LATE, LATE_ASKS = 6, 1.6  # from this exchange on, questions for what was said come so much more often: they are harder
 
 
 def next_act(state: State, last: bool) -> Act:
@@ -61,6 +62,8 @@ def next_act(state: State, last: bool) -> Act:
         table[telling.ask] *= 0.6
     if state.last_kind == "translation":
         table[translating.translate] *= 1.3
+    if state.count >= LATE:
+        table[telling.ask] *= LATE_ASKS
     return state.rng.choices(list(table), list(table.values()))[0]
 
 

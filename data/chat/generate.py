@@ -20,7 +20,7 @@ from data.chat.names import Split
 HERE = Path(__file__).parent
 
 
-PART = 8200  # conversations of a file to train on: more would be too much for one file in a repository
+PART = 7200  # conversations of a file to train on: more would be too much for one file in a repository
 
 
 def taught(split: Split, left_out: int = 0) -> Iterator[dict]:

@@ -14,6 +14,7 @@ ABOUT_ME = (
 )  # fmt: skip
 TRIES = 50  # after so many, the value is taken although it is known
 AGE = 1.0  # how much more often something is asked for with every exchange that has passed
+CORRECTED = 2.5  # how much more often if it was corrected: that the later value holds is harder than that a value does
 MOST = 3  # things in one message
 MOST_SAID = 4  # things in an answer to "What do you know about me?"
 NAMES = ("name", *(slot.key for slot in (*slots.RELATIVES, *slots.PETS)))  # slots whose values are names
@@ -41,10 +42,12 @@ def pick(state: State, candidates: list[Slot]) -> Slot:
 
 
 def pick_known(state: State, known: list[Slot]) -> Slot:
-    """Something that was told: what is long ago, and what was not asked for yet, more often."""
+    """Something that was told: what is long ago, what was corrected, and what was not asked for yet, more often."""
 
     def weight(slot: Slot) -> float:
-        return (1 + slot.weight) * (1 + AGE * (state.count - state.told_at[slot.key])) / (1 + state.asked[slot.key])
+        age = 1 + AGE * (state.count - state.told_at[slot.key])
+        corrected = CORRECTED if slot.key in state.old else 1.0
+        return (1 + slot.weight) * age * corrected / (1 + state.asked[slot.key])
 
     return state.rng.choices(known, [weight(slot) for slot in known])[0]
 
@@ -108,7 +111,7 @@ def wrong_values(state: State, slot: Slot) -> list[str]:
 
 def ask(state: State, slot: Slot | None = None) -> Exchange | None:
     """ "What is my name?" after it was told."""
-    again = state.last_slot if state.last_kind in ("recall", "correct") else ""  # not the same twice in a row
+    again = state.last_slot if state.last_kind == "recall" else ""  # not the same twice in a row
     known = [one for key, one in table(state).items() if key in state.values and key != again]
     if slot is None and not known:
         return None
