@@ -27,7 +27,7 @@ class DPOConfig:
     """How a language model learns from pairs directly."""
 
     beta: float = 1.0  # how dearly the model pays for leaving the reference; the reward is β log(π / π_ref)
-    supervised: float = 1.0  # weight of the chosen reply's likelihood beside it; 0: the loss as it was published
+    supervised: float = 3.0  # weight of the chosen reply's likelihood beside it; 0: the loss as it was published
 
     def __post_init__(self) -> None:
         """Raises ConfigError where a setting is out of range."""
