@@ -58,7 +58,7 @@ REWARD_TRAINING = TrainingConfig(
 )
 TRAINING = {
     "reward": REWARD_TRAINING,
-    "dpo": replace(REWARD_TRAINING, updates=150, learning_rate=1e-4),
+    "dpo": replace(REWARD_TRAINING, updates=150, learning_rate=5e-5),
     "ppo": replace(REWARD_TRAINING, updates=40 * 8, learning_rate=5e-5, warmup=16, validate_every=10 * 8),
 }
 
