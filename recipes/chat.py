@@ -42,6 +42,7 @@ from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "chat"
+EMBEDDED = DATA / "train-1.jsonl", DATA / "train-2.jsonl"
 
 CHAT_TRAINING = TrainingConfig(
     updates=6000,
@@ -145,7 +146,7 @@ def sources_of(recipe: Recipe) -> tuple[list[Path], list[Path], Path | None]:
     """
     given, valid, tests = list(recipe.conversations), list(recipe.valid_conversations), recipe.tests
     if not given:
-        given, valid, tests = sorted(DATA.glob("train-*.jsonl")), [DATA / "valid.jsonl"], tests or DATA / "test.jsonl"
+        given, valid, tests = list(EMBEDDED), [DATA / "valid.jsonl"], tests or DATA / "test.jsonl"
     for path in (*given, *valid, *([tests] if tests else []), recipe.style):
         refuse_pipe(path)
     return given, valid, tests
