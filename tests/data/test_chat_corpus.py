@@ -16,7 +16,7 @@ from data.chat.dialogue import MANNERS
 from data.chat.dialogue_deck import capitals, read
 from data.chat.dialogue_program import LONGEST, conversations
 from data.chat.dialogue_prompts import TEST_SIZES
-from data.chat.names import is_test_name
+from data.chat.names import split_of
 from data.en_ne.surface import fold, fold_hard, fold_nepali
 
 HERE = Path(generate.__file__).parent
@@ -166,12 +166,13 @@ def test_no_two_social_acts_have_the_same_wording():
 # What is held out
 
 
-def test_no_name_of_the_test_is_taught(files):
-    names = {record["accept"][0].rstrip(".") for record in files["test.jsonl"] if record["kind"] == "recall_unseen"}
+@pytest.mark.parametrize(("name", "split"), [("test.jsonl", "test"), ("valid.questions.jsonl", "valid")])
+def test_no_name_of_the_questions_is_taught(files, name, split):
+    names = {record["accept"][0].rstrip(".") for record in files[name] if record["kind"] == "recall_unseen"}
     assert len(names) > 120
-    assert all(is_test_name(name) for name in names)
-    for name in (*TRAIN, "preferences.train.jsonl"):
-        assert not names & set(re.findall(r"\w+", (HERE / name).read_text(encoding="utf-8")))
+    assert {split_of(each) for each in names} == {split}
+    for taught in (*TRAIN, "preferences.train.jsonl", "base.txt"):
+        assert not names & set(re.findall(r"\w+", (HERE / taught).read_text(encoding="utf-8")))
 
 
 def test_no_sentence_of_the_translation_test_is_taught(files):
@@ -194,7 +195,8 @@ def test_no_sentence_of_the_translation_test_is_taught(files):
 
 
 def test_the_test_has_every_kind(files):
-    assert Counter(record["kind"] for record in files["test.jsonl"]) == TEST_SIZES
+    for name in ("test.jsonl", "valid.questions.jsonl"):
+        assert Counter(record["kind"] for record in files[name]) == TEST_SIZES
 
 
 def test_accepted_answers(files):
