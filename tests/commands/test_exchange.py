@@ -1,7 +1,25 @@
 """toolkit import and toolkit export: the same as the library does, in one line."""
 
+import shutil
+
+import pytest
+
 import toolkit
-from toolkit.models.storage import load_model
+from tests.preference.small import random_values
+from toolkit.models.reward import ActorCriticConfig, RewardConfig, settings_like
+from toolkit.models.storage import load_model, save_model
+
+
+@pytest.fixture
+def make_tuned(tiny_gpt, tmp_path):
+    """make_tuned(settings class) writes what preference tuning makes of the tiny language model, and returns it."""
+
+    def make(kind):
+        directory = shutil.copytree(tiny_gpt, tmp_path / kind.__name__)
+        save_model(random_values(settings_like(kind, load_model(tiny_gpt).config)), directory)
+        return directory
+
+    return make
 
 
 def test_out_and_in_again(run, tiny_model, tmp_path):
@@ -41,3 +59,17 @@ def test_a_mistake_is_told_in_one_sentence(run, tiny_model, make_gpt, tmp_path):
 def test_a_model_from_elsewhere_is_said_to_need_import(run, tiny_model, tmp_path):
     run("export", tiny_model, tmp_path / "there")
     assert "toolkit import" in run("info", tmp_path / "there").sentence
+
+
+@pytest.mark.parametrize("to", ["hugging-face", "ctranslate2"])
+def test_a_reward_model_is_refused_and_of_ppo_the_language_model_leaves(run, make_tuned, tmp_path, to):
+    reward, both = make_tuned(RewardConfig), make_tuned(ActorCriticConfig)
+    assert "is a reward model, and there is no class that has its head" in (
+        run("export", reward, tmp_path / "new", "--to", to).sentence
+    )
+    assert not (tmp_path / "new").exists()
+    outcome = run("export", both, tmp_path / "new", "--to", to)
+    assert "the critic, which only PPO needs, is left out" in outcome.err
+    assert run("import", tmp_path / "new", tmp_path / "back").code == 0
+    settings = {"max_new_tokens": 8, "do_sample": False}
+    assert toolkit.load(tmp_path / "back").generate("I am", **settings) == toolkit.load(both).generate("I am", **settings)

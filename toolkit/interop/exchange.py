@@ -13,6 +13,7 @@ from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
 from toolkit.interop.tokenizer_writing import write_tokenizer
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.autoencoder import AutoEncoder
+from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import CONFIG_FILE, load_model, read_json, save_model
@@ -60,28 +61,40 @@ def export_model(
 ) -> Exchanged:
     """Write a model of ours, given as `load` takes it, in the format of another library, its tokenizer too.
 
-    half: float16. For transformers, an imported model gets back the order of tokens that it came with.
+    half: float16. For transformers, an imported model gets back the order of tokens that it came with. Of what PPO has
+    trained, only the language model leaves.
 
-    Raises ModelError where the other library has no model that computes the same, ConfigError where the directory
-    exists already.
+    Raises ModelError where the other library has no model that computes the same, which goes for reward models and
+    auto-encoders too, ConfigError where the directory exists already.
     """
     if to not in get_args(Format):
         raise ConfigError(f"to is {to!r}: it must be one of {', '.join(get_args(Format))}")
     found, directory = find_model(model), Path(directory)
     check_new_directory(directory, "DIRECTORY")
-    loaded = load_model(found)
-    if isinstance(loaded, AutoEncoder):
-        raise ModelError(f"{found} is an auto-encoder, which no other library has: only models of texts are exported")
+    loaded, notes = _writing_model(load_model(found), found)
     tokenizer = load_tokenizer(found)
     _check_sizes(loaded, tokenizer, found)
     with replaced_directory(directory) as new:
         if to == "ctranslate2":
             ctranslate2.write(loaded, tokenizer, new, half)
-            return Exchanged(loaded, _ctranslate2_name(loaded), _how_to_tokenize(loaded, tokenizer))
+            return Exchanged(loaded, _ctranslate2_name(loaded), notes + _how_to_tokenize(loaded, tokenizer))
         order = Vocabulary(tuple(tokenizer.rows)) if isinstance(tokenizer, ForeignTokenizer) else None
         name = write_hugging_face(loaded, new, order, half).name
         write_tokenizer(tokenizer, new, loaded.config)
-    return Exchanged(loaded, name, [])
+    return Exchanged(loaded, name, notes)
+
+
+def _writing_model(model: Model, where: Path) -> tuple[Model, list[str]]:
+    """What of a model writes texts, and in sentences what is left out.  Raises ModelError where none of it does."""
+    if isinstance(model, AutoEncoder):
+        raise ModelError(f"{where} is an auto-encoder, which no other library has: only models of texts are exported")
+    if isinstance(model, RewardModel):
+        raise ModelError(
+            f"{where} is a reward model, and there is no class that has its head: only what writes texts is exported"
+        )
+    if isinstance(model, ActorCritic):
+        return model.language_model(), ["the critic, which only PPO needs, is left out"]
+    return model, []
 
 
 def _read(source: Path) -> tuple[Model, Tokenizer, str, list[str]]:
