@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sacrebleu.metrics import CHRF
+from sacrebleu.significance import PairedTest
 
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation import bleu_chrf, bootstrap, compare, intervals, sentence_statistics
@@ -92,6 +94,20 @@ def test_pairing_sees_what_separate_intervals_hide():
     apart = [intervals(matches(one))["exact_match"] for one in (ours, theirs)]
     assert apart[0].low < apart[1].high
     assert compare(matches(ours), matches(theirs))["exact_match"].p_value < 0.05
+
+
+def test_what_the_help_says_of_sacrebleus_p_is_so(run):
+    assert "p is two-sided: sacreBLEU's paired bootstrap gives about half of it" in (
+        " ".join(run("evaluate", "--help").out.replace("│", " ").split())
+    )
+    rng = np.random.default_rng(0)
+    references = [" ".join(rng.choice(WORDS, rng.integers(4, 12))) for _ in range(100)]
+    good, worse = (system(rng, references, wrong) for wrong in (0.2, 0.22))
+    ours = compare(*(sentence_statistics(references, one) for one in (good, worse)), 2000)["chrf"]
+    chrf = {"chrF": CHRF(references=[references])}
+    theirs = PairedTest([("worse", worse), ("good", good)], chrf, None, test_type="bs", n_samples=2000)()[1]["chrF2"]
+    assert theirs[1].score - theirs[0].score == pytest.approx(ours.score)
+    assert ours.p_value == pytest.approx(2 * theirs[1].p_value, rel=0.4)
 
 
 def test_what_cannot_be_drawn_is_refused(statistics):

@@ -21,7 +21,8 @@ class Evaluate:
 
     All files are plain text in UTF-8, not tokenized, with one sentence a line. The signatures say how BLEU and chrF
     were computed, so that others can compute the same. Intervals hold 95 % of the scores of resampled test sets; a
-    difference with p below 0.05 is commonly called significant.
+    difference with p below 0.05 is commonly called significant. p is two-sided: sacreBLEU's paired bootstrap gives
+    about half of it.
     """
 
     reference: Positional[Path]
