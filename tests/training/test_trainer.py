@@ -21,6 +21,7 @@ from toolkit.errors import DivergenceError
 from toolkit.models.storage import load_model, model_directory, read_metrics
 from toolkit.training.trainer import Evaluation, Trainer
 from toolkit.training.translation import TranslationTask
+from toolkit.training.workers import Task
 
 
 def test_training_lowers_the_loss_and_records_it(tmp_path: Path) -> None:
@@ -273,6 +274,24 @@ def test_batches_of_an_epoch_are_asked_for_once_when_it_begins(tmp_path: Path) -
     trainer.epoch_batches = batches
     trainer.train()
     assert asked == [(0, 0), (1, 2), (2, 4)]
+
+
+class AsDocumented:
+    """Another task's methods, those alone that the protocol documents."""
+
+    def __init__(self, task: TranslationTask) -> None:
+        for name, method in vars(Task).items():
+            if not name.startswith("_") and method.__doc__:
+                setattr(self, name, getattr(task, name))
+
+
+def test_the_documented_methods_are_all_that_training_calls(tmp_path: Path) -> None:
+    whole, documented = (
+        small_trainer(tmp_path / name, task=task)
+        for name, task in {"whole": small_task(), "documented": AsDocumented(small_task())}.items()
+    )
+    assert documented.train().scores == whole.train().scores
+    assert bits(documented) == bits(whole)
 
 
 def test_the_log_has_further_sums_divided_by_the_tokens(tmp_path: Path) -> None:

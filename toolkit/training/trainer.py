@@ -39,10 +39,10 @@ class Evaluation(NamedTuple):
 class Trainer:
     """Trains one model on one task.
 
-    build: makes the model without values. task: see `Workers`; also gives batches, splits them, and says what the sums
-    of a validation pass mean. evaluate: scores a model on the validation set (it may decode; training itself knows no
-    decoder). run: where checkpoints go, with the tokenizer that belongs to the model (None: it reads no text). start:
-    gives the model its values in place of random ones.
+    build: makes the model without values. task: a `toolkit.training.workers.Task`, all of its methods; a subclass that
+    overrides `epoch_batches` and `validation_loss` needs no batches of it. evaluate: scores a model on the validation
+    set (it may decode; training itself knows no decoder). run: where checkpoints go, with the tokenizer that belongs to
+    the model (None: it reads no text). start: gives the model its values in place of random ones.
     """
 
     def __init__(

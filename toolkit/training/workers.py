@@ -35,10 +35,33 @@ START_METHOD = "fork" if sys.platform == "linux" else "spawn"
 
 
 class Task(Protocol):
-    """What is trained on: knows its examples and the loss of some of them.  Pickled where processes are spawned."""
+    """What is trained on: knows its examples and the loss of some of them.  Pickled where processes are spawned.
+
+    `Trainer` calls all five methods, a worker process only `loss`. What a batch is, and a share of one, is the task's
+    own affair: a batch goes to `split`, a share to `loss`, and through a pipe to another process.
+    """
+
+    def batches(self, epoch: int, tokens_per_batch: int, seed: int) -> Sequence[Any]:
+        """The batches of one epoch, counted from 0, of about `tokens_per_batch` tokens each; at least one.
+
+        The same arguments give the same batches, so that a resumed run sees them again.
+        """
+
+    def validation_batches(self, tokens_per_batch: int) -> Sequence[Any]:
+        """Batches that cover the validation set once, always the same. They may be larger: there is no backward."""
+
+    def split(self, batch: Any, parts: int) -> list[Any]:
+        """The shares of `parts` workers, as many as that, of about equal work; some may be empty."""
 
     def loss(self, model: Model, share: Any, tape: Tape) -> LossSums:
-        """The loss sums of a share; where the tape keeps, the backward pass too."""
+        """The loss sums of a share, zeros of an empty one; where the tape keeps, the backward pass too.
+
+        Sums may be of a type of the task's own whose first three fields are those of `LossSums`. Gradients are sums as
+        well: the trainer divides by the tokens of the whole update.
+        """
+
+    def scores(self, sums: LossSums) -> dict[str, float]:
+        """What the sums over all validation batches say, by name; "loss" is one of them, and what is to be lowered."""
 
 
 class Shared(NamedTuple):
