@@ -4,9 +4,17 @@ The command line prints the sentence and ends with exit code 2; the library rais
 escapes is a fault of ours and keeps its traceback.
 """
 
+from toolkit.display import sentence
+
 
 class ToolkitError(Exception):
-    """A mistake in what we were given, told in one sentence."""
+    """A mistake in what we were given, told in one sentence.
+
+    Names out of files are part of it: the message is one line without control characters, of 500 characters at most.
+    """
+
+    def __init__(self, message: object = ""):
+        super().__init__(sentence(str(message)))
 
 
 class DataError(ToolkitError):

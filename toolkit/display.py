@@ -1,0 +1,58 @@
+"""Text as a terminal may have it: what would steer it, or break a line, is written out as Python writes it (\\x1b)."""
+
+import json
+import re
+import sys
+from contextlib import suppress
+from typing import Any
+
+LONGEST_SENTENCE = 500  # characters
+
+# Control characters of both sets, line and paragraph separators, halves of surrogate pairs, marks and overrides of
+# direction, and what is never seen: annotations, tags, the byte order mark. The joiners that Devanagari needs stay.
+_STEERING = (
+    "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f"
+)
+_IN_A_LINE = re.compile(f"[{_STEERING}]")
+_IN_A_TEXT = re.compile(rf"(?![\n\t])[{_STEERING}]")
+
+
+def escaped(text: str) -> str:
+    """Write out what would steer a terminal or end the line."""
+    return _IN_A_LINE.sub(_escape, text)
+
+
+def escaped_text(text: str) -> str:
+    """Write out what would steer a terminal; line feeds and tabs stay."""
+    return _IN_A_TEXT.sub(_escape, text)
+
+
+def replaced(text: str) -> str:
+    """Put U+FFFD for what would steer a terminal or end the line, so that the text keeps its length."""
+    return _IN_A_LINE.sub("\ufffd", text)
+
+
+def sentence(text: str) -> str:
+    """One line of at most 500 characters; what is longer loses its middle, for the end says what to do."""
+    line = escaped(text)
+    if len(line) <= LONGEST_SENTENCE:
+        return line
+    half = LONGEST_SENTENCE // 2
+    return f"{line[:half]}…{line[half + 1 - LONGEST_SENTENCE :]}"
+
+
+def json_text(value: Any) -> str:
+    """The value as one line of JSON that reads as it is written, but for what would steer a terminal."""
+    return _IN_A_LINE.sub(lambda found: json.dumps(found[0])[1:-1], json.dumps(value, ensure_ascii=False))
+
+
+def tell(line: str) -> None:
+    """Print a line on standard error; where that is closed or full, nobody wanted to know."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(escaped(line), file=sys.stderr, flush=True)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
