@@ -6,6 +6,7 @@ from importlib import import_module
 
 from toolkit import __version__
 from toolkit.commands.console import discard_output, emit
+from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
 
 # What each verb is for, and what in toolkit.commands does it: a class, or a function of the words after the verb that
@@ -47,15 +48,13 @@ def reported(action: Callable[[], None]) -> int:
         action()
         return 0
     except ToolkitError as error:
-        print(f"toolkit: {error}", file=sys.stderr)
+        tell(f"toolkit: {error}")
         return USER_ERROR
     except MemoryError:
-        print(
-            "toolkit: there is not enough memory for this: a smaller model, batch or text needs less", file=sys.stderr
-        )
+        tell("toolkit: there is not enough memory for this: a smaller model, batch or text needs less")
         return USER_ERROR
     except KeyboardInterrupt:
-        print(file=sys.stderr)  # the shell's prompt begins a new line
+        tell("")  # the shell's prompt begins a new line
         return INTERRUPTED
     except BrokenPipeError:
         discard_output()

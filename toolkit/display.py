@@ -28,7 +28,7 @@ def escaped_text(text: str) -> str:
     return _IN_A_TEXT.sub(_escape, text)
 
 
-def replaced(text: str) -> str:
+def visible(text: str) -> str:
     """Put U+FFFD for what would steer a terminal or end the line, so that the text keeps its length."""
     return _IN_A_LINE.sub("\ufffd", text)
 

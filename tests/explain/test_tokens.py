@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolkit.display import visible
 from toolkit.explain.pages.tokens import LONGEST, labels
-from toolkit.explain.pages.writing import cells, visible
+from toolkit.explain.pages.writing import cells
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, load_tokenizer
 from toolkit.tokenization.special import BOS, EOS, UNK, USER
 

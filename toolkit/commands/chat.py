@@ -15,7 +15,7 @@ from toolkit.chat import ChatSession
 from toolkit.commands.chat_json import answer_requests
 from toolkit.commands.chat_notes import Notes
 from toolkit.commands.chat_terminal import TerminalChat
-from toolkit.commands.console import arriving_lines, emit, emit_text
+from toolkit.commands.console import arriving_lines, emit_results, emit_text
 from toolkit.decoding import ContinuationConfig
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer
@@ -98,13 +98,13 @@ class Chat:
     def _answer_lines(self, session: ChatSession, notes: Notes) -> None:
         for message, place in self._messages():
             if not message.strip():
-                emit([""])
+                emit_results([""])
                 continue
             try:
                 reply = session.send(message)
             except DataError as error:
                 raise DataError(f"{place}: {error}") from error
-            emit([re.sub(r"[\r\n]+", " ", reply.text)])
+            emit_results([re.sub(r"[\r\n]+", " ", reply.text)])
             self._finish(session, notes)
 
     def _messages(self) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from toolkit.chat import ChatSession
 from toolkit.commands.console import emit
 from toolkit.data.messages import json_kind, messages_to_json
+from toolkit.display import json_text
 from toolkit.errors import DataError, ToolkitError
 
 _LONGEST_LINE = 1 << 24  # bytes
@@ -30,7 +31,7 @@ def answer_requests(session: ChatSession, messages: Sequence[str] = (), save: Pa
         except ToolkitError as error:
             response = {"error": str(error)}
             wrong, first = wrong + 1, first or f"{name} {count}: {error}"
-        emit([json.dumps(response, ensure_ascii=False)])
+        emit([json_text(response)])
         if save and "response" in response and session.messages:
             session.save(save)
     if wrong:

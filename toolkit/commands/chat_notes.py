@@ -1,8 +1,7 @@
 """What a person should know about a reply beside its text."""
 
-import sys
-
 from toolkit.chat import Reply
+from toolkit.display import tell
 
 
 class Notes:
@@ -14,7 +13,7 @@ class Notes:
 
     def tell(self, text: str) -> None:
         if not self.quiet:
-            print(f"({text})", file=sys.stderr)
+            tell(f"({text})")
 
     def about_end(self, reply: Reply) -> None:
         """Tell of a reply that says nothing, or did not end by itself."""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from toolkit.chat import ChatSession, Prompt
 from toolkit.commands.chat_notes import Notes, counted
-from toolkit.commands.console import aligned, emit, emit_text, line_or_end
+from toolkit.commands.console import aligned, emit, emit_results, emit_text, line_or_end
+from toolkit.display import tell
 from toolkit.errors import ConfigError, DataError, ToolkitError
 
 # Every command, with the words after it (in brackets where they may be left out), and what it shows or does.
@@ -39,7 +40,7 @@ class TerminalChat:
     def run(self) -> None:
         """Converse until Ctrl-D; a Ctrl-C that finds nothing to end is raised as KeyboardInterrupt."""
         if not self._notes.quiet:
-            print("Type a message, or /help for the commands; Ctrl-D ends.", file=sys.stderr)
+            tell("Type a message, or /help for the commands; Ctrl-D ends.")
         try:
             while (line := self._typed()) is not None:
                 self._answer(line.strip())
@@ -54,7 +55,7 @@ class TerminalChat:
             except KeyboardInterrupt:
                 if not _half_typed():
                     raise
-                print(file=sys.stderr)  # what was typed is given up, and a new line begins
+                tell("")  # what was typed is given up, and a new line begins
             except DataError as error:
                 _complain(error)
 
@@ -66,7 +67,7 @@ class TerminalChat:
                 self._say(line.removeprefix("/"))
         except KeyboardInterrupt:  # ends what is being done and nothing else
             self._session.stop()
-            print(file=sys.stderr)
+            tell("")
         except ToolkitError as error:
             _complain(error)
 
@@ -119,13 +120,16 @@ class TerminalChat:
         labels[first : first + unsent] = [f"{role}, no longer sent" for role in labels[first : first + unsent]]
         width = max(map(len, labels), default=0) + 2
         for label, message in zip(labels, messages, strict=True):
-            emit([label.ljust(width) + message.content.replace("\n", "\n" + " " * width)])
+            emit_results([label.ljust(width) + message.content.replace("\n", "\n" + " " * width)])
 
     def _prompt(self, words: str = "") -> None:
         if words not in ("", "tokens"):
             raise ConfigError(f"/prompt {words:.60} means nothing: it is /prompt, or /prompt tokens")
         prompt = self._session.prompt()
-        emit(_token_table(prompt) if words else [prompt.text])
+        if words:
+            emit(_token_table(prompt))
+        else:
+            emit_results([prompt.text])
         if not any(role == "user" for role in prompt.roles):
             self._notes.tell("Nothing was said yet: this is what every prompt begins with.")
             return
@@ -143,7 +147,7 @@ class TerminalChat:
             self._keep()
             self._notes.tell("The next reply is told this.")
         elif self._session.system:
-            emit([self._session.system])
+            emit_results([self._session.system])
         else:
             self._notes.tell("There is no system message.")
 
@@ -189,4 +193,4 @@ def _half_typed() -> bool:
 
 
 def _complain(error: ToolkitError) -> None:
-    print(f"toolkit: {error}", file=sys.stderr)
+    tell(f"toolkit: {error}")

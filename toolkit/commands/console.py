@@ -1,4 +1,9 @@
-"""Standard input and output as streams of lines in UTF-8."""
+"""Standard input and output as streams of lines in UTF-8.
+
+Three doors lead to standard output. `emit` is for facts: names and values out of files, whose control characters are
+always written out. `emit_results` and `emit_text` are for what models and people write: it goes to a file or a pipe as
+it is, and to a terminal without what would steer it. `emit_page` is for lines that have colours of our own.
+"""
 
 import codecs
 import os
@@ -8,6 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
+from toolkit.display import escaped, escaped_text, tell
 from toolkit.errors import DataError
 
 _PIECE = 1 << 20
@@ -16,12 +22,26 @@ _LONGEST_LINE = 1 << 24  # bytes: memory stays bounded when the input turns out 
 
 
 def emit(lines: Iterable[str]) -> None:
-    """Print lines and flush.  Raises DataError where standard output takes no more, BrokenPipeError if nobody reads."""
+    """Print facts and flush.  Raises DataError where standard output takes no more, BrokenPipeError if nobody reads."""
+    emit_page(map(escaped, lines))
+
+
+def emit_page(lines: Iterable[str]) -> None:
+    """Print lines that are known to steer nothing but colours, as `emit` does."""
+    _write("".join(f"{line}\n" for line in lines))
+
+
+def emit_results(lines: Iterable[str]) -> None:
+    """Print results, each of which may have several lines, as `emit` does."""
     emit_text("".join(f"{line}\n" for line in lines))
 
 
 def emit_text(text: str) -> None:
-    """Print a part of a line, or several lines, as `emit` does."""
+    """Print a part of a result, as `emit` does."""
+    _write(escaped_text(text) if sys.stdout is not None and sys.stdout.isatty() else text)
+
+
+def _write(text: str) -> None:
     if sys.stdout is None:
         raise DataError("standard output is closed: the results have nowhere to go")
     try:
@@ -41,6 +61,7 @@ def discard_output() -> None:
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:
     """The rows of a table as lines; columns whose numbers are in `left` have their cells at the left."""
+    rows = [[escaped(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     padded = (
         [cell.ljust(width) if place in left else cell.rjust(width) for place, (cell, width) in enumerate(pairs)]
@@ -66,7 +87,7 @@ def line_or_end() -> str | None:
     try:
         return input(prompt)
     except EOFError:
-        print(file=sys.stderr)
+        tell("")
         return None
     except UnicodeDecodeError as error:
         raise DataError("the terminal sends text that is not UTF-8: set its encoding to UTF-8") from error

@@ -1,6 +1,5 @@
 """toolkit evaluate: how close are translations to their references, how surely, and where are they not?"""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from tyro.conf import Positional
 
 from toolkit.commands.console import emit
 from toolkit.data.readers import counted, read_lines
+from toolkit.display import json_text
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation import bleu_chrf, by_length, compare, intervals, look_up, sentence_statistics, worst
 
@@ -49,7 +49,7 @@ class Evaluate:
     def run(self) -> None:
         self._check()
         facts = self._facts()
-        emit([json.dumps(facts, ensure_ascii=False)] if self.json else _lines(facts))
+        emit([json_text(facts)] if self.json else _lines(facts))
 
     def _check(self) -> None:
         if self.baseline and not self.source:

@@ -8,6 +8,7 @@ import tyro
 from tyro.conf import Positional
 
 from toolkit.commands.explaining import Explanation
+from toolkit.display import tell
 from toolkit.explain.gradients.page import gradients_page
 from toolkit.explain.pages.blocks import Page
 
@@ -30,4 +31,4 @@ class ExplainGradients(Explanation):
 
 def _tell(doing: str) -> None:
     if sys.stderr is not None and sys.stderr.isatty():
-        print(f"{doing} …", file=sys.stderr, flush=True)
+        tell(f"{doing} …")

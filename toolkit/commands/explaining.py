@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolkit.commands.console import emit
+from toolkit.commands.console import emit, emit_page
 from toolkit.errors import ConfigError
 from toolkit.explain.pages.blocks import Page
 from toolkit.files import atomic_writer
@@ -32,7 +32,7 @@ class Explanation(ABC):
         if self.html is None:
             from toolkit.explain.pages.terminal import lines
 
-            emit(lines(self.page(), shutil.get_terminal_size(_PIPE).columns, has_color()))
+            emit_page(lines(self.page(), shutil.get_terminal_size(_PIPE).columns, has_color()))
         else:
             self.written_page(self.html)
 

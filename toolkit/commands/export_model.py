@@ -1,6 +1,5 @@
 """toolkit export: a model of this toolkit for another library."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -8,6 +7,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from toolkit.commands.console import emit
+from toolkit.display import tell
 from toolkit.interop import export_model
 
 
@@ -33,4 +33,4 @@ class ExportModel:
         found = export_model(self.model, self.directory, self.to, self.half)
         emit([f"{self.directory}: {found.model.parameter_count:,} parameters, as {found.name}"])
         for note in found.notes:
-            print(f"toolkit: {note}", file=sys.stderr)
+            tell(f"toolkit: {note}")

@@ -1,6 +1,5 @@
 """toolkit generate: text from a prompt, from a file of prompts, a pipe, or what you type."""
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -11,11 +10,12 @@ from typing import Any
 from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_language_model
-from toolkit.commands.console import emit, emit_text, typed_line
+from toolkit.commands.console import emit_results, emit_text, typed_line
 from toolkit.commands.records import PLACES
 from toolkit.commands.windows import Window, file_windows, input_windows, line_count, with_progress
 from toolkit.continuations import Continuation
 from toolkit.decoding import ContinuationConfig
+from toolkit.display import json_text, tell
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.language_model import BATCH_SIZE
 from toolkit.parallel import in_order
@@ -74,7 +74,7 @@ class Generate:
         with closing(with_progress(results, lambda: line_count(self.file), shown)) as outputs:
             for output in outputs:
                 for text in output:
-                    emit([*separator, text])
+                    emit_results([*separator, text])
                     separator = [] if self.json else [""]
 
     def _windows(self) -> Iterator[Window | None]:
@@ -95,15 +95,15 @@ def _cut(windows: Iterable[Window | None], size: int) -> Iterator[Window | None]
 
 def _converse(work: "_Work") -> None:
     """Continue what is typed, until the end of input or an empty line."""
-    print("Type how a text begins; an empty line or Ctrl-D ends.", file=sys.stderr)
+    tell("Type how a text begins; an empty line or Ctrl-D ends.")
     number = 0
     while (prompt := typed_line()).strip():
         try:
             work.answer(prompt, number)
         except KeyboardInterrupt:  # ends this text and nothing else
-            print(file=sys.stderr)
+            tell("")
         except ToolkitError as error:
-            print(f"toolkit: {error}", file=sys.stderr)
+            tell(f"toolkit: {error}")
         number += 1
 
 
@@ -135,7 +135,7 @@ class _Work:
         """Print the continuation of one prompt, as it is written where that can be; `number` were given before it."""
         command = self._command
         if command.json or command.generation.num_return_sequences > 1:
-            emit(self(Window([prompt], "the prompt", number)))
+            emit_results(self(Window([prompt], "the prompt", number)))
             return
         parts = self._model.stream_with(prompt, command.generation, command.stop_strings, command.bad_words, number)
         first = next(parts, "")  # what goes wrong at once is told before anything is printed
@@ -146,7 +146,7 @@ class _Work:
 
     def _shown(self, prompt: str, group: list[Continuation]) -> str:
         if self._command.json:
-            return json.dumps({"prompt": prompt, "continuations": [*map(_record, group)]}, ensure_ascii=False)
+            return json_text({"prompt": prompt, "continuations": [*map(_record, group)]})
         return "\n\n".join(each.text if self._command.only_new else prompt + each.text for each in group)
 
 

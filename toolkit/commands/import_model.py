@@ -1,6 +1,5 @@
 """toolkit import: a model of another library becomes one of this toolkit."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +7,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from toolkit.commands.console import emit
+from toolkit.display import tell
 from toolkit.interop import import_model
 
 
@@ -30,4 +30,4 @@ class ImportModel:
         found = import_model(self.source, self.directory)
         emit([f"{self.directory}: {found.model.parameter_count:,} parameters, from {found.name}"])
         for note in found.notes:
-            print(f"toolkit: {note}", file=sys.stderr)
+            tell(f"toolkit: {note}")

@@ -1,6 +1,5 @@
 """toolkit info: what a model is, how large it is, how well it did and how it was trained."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from toolkit.commands.console import emit
+from toolkit.display import json_text
 from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, load_model, read_json, read_metrics
@@ -26,7 +26,7 @@ class Info:
 
     def run(self) -> None:
         facts = describe(find_model(self.model))
-        emit([json.dumps(facts, ensure_ascii=False)] if self.json else _lines(facts))
+        emit([json_text(facts)] if self.json else _lines(facts))
 
 
 def describe(directory: Path) -> dict[str, Any]:

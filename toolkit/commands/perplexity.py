@@ -1,6 +1,5 @@
 """toolkit perplexity: how well does a language model predict a text?"""
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -15,6 +14,7 @@ from toolkit.api import LanguageModel, load_language_model
 from toolkit.commands.console import aligned, emit
 from toolkit.data.text_pieces import Piece
 from toolkit.data.texts import TextSource, open_texts
+from toolkit.display import json_text
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.perplexity import Perplexity, pooled
 from toolkit.parallel import in_order
@@ -62,7 +62,7 @@ class MeasurePerplexity:
         total = pooled(found.values())
         if self.json:
             figures = {"model": self.model, "documents": documents, "overlap": self.overlap, **asdict(total)}
-            emit([json.dumps(figures | {"files": {name: asdict(one) for name, one in found.items()}})])
+            emit([json_text(figures | {"files": {name: asdict(one) for name, one in found.items()}})])
         else:
             emit(_lines(found, total))
 

@@ -1,6 +1,5 @@
 """toolkit plot: the training curves of runs, as a picture."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +8,7 @@ from tyro.conf import Positional, arg
 
 from toolkit.commands.console import emit
 from toolkit.commands.explaining import check_writable
+from toolkit.display import tell
 from toolkit.errors import ConfigError
 from toolkit.explain.pictures.curves import CurvePicture
 from toolkit.explain.pictures.drawing import picture_format
@@ -41,6 +41,6 @@ class Plot:
         picture = CurvePicture(logs, self.metrics, self.x)
         picture.save(self.output)
         if empty:
-            print(f"toolkit: no figures yet: {', '.join(empty)}", file=sys.stderr)
+            tell(f"toolkit: no figures yet: {', '.join(empty)}")
         names = ", ".join(panel.metric for panel in picture.panels)
         emit([f"{self.output}: {len(logs)} {'run' if len(logs) == 1 else 'runs'}: {names}"])

@@ -1,10 +1,10 @@
 """toolkit presets: the named shapes of language models, and how large they are."""
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from toolkit.commands.console import aligned, emit
+from toolkit.display import json_text
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 
@@ -26,7 +26,7 @@ class Presets:
         counts = {name: GPT(config).parameter_count for name, config in PRESETS.items()}
         if self.json:
             facts = {name: {"parameters": counts[name], **asdict(config)} for name, config in PRESETS.items()}
-            emit([json.dumps(facts)])
+            emit([json_text(facts)])
             return
         rows = [_COLUMNS, *(_row(name, config, counts[name]) for name, config in PRESETS.items())]
         emit(aligned(rows, left=(0, len(_COLUMNS) - 1)))

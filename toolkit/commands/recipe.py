@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+from toolkit import display
 from toolkit.cli import reported
 from toolkit.commands.flags import parse_flags
 from toolkit.errors import ConfigError, ToolkitError
@@ -95,4 +96,4 @@ def tell(quiet: bool, *lines: str) -> None:
     """Say something on the way, on standard error."""
     if not quiet:
         for line in lines:
-            print(line, file=sys.stderr, flush=True)
+            display.tell(line)

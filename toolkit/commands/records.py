@@ -1,11 +1,11 @@
 """Translations as JSON, one object a line."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from toolkit.display import json_text
 from toolkit.functional.arrays import Array
 from toolkit.translations import Translation
 
@@ -15,7 +15,7 @@ _SHARES = 10_000
 
 def json_line(source: str, translations: Sequence[Translation]) -> str:
     """A source and its translations, best first, as one line of JSON."""
-    return json.dumps({"source": source, "translations": [*map(_record, translations)]}, ensure_ascii=False)
+    return json_text({"source": source, "translations": [*map(_record, translations)]})
 
 
 def _record(translation: Translation) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """toolkit runs: the runs below a directory, side by side."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from toolkit.commands.console import emit
+from toolkit.display import json_text
 from toolkit.training.table import (
     SCORES,
     RunRecord,
@@ -47,7 +47,7 @@ class Runs:
                 "runs": [record.to_dict() for record in records],
                 "seeds": [group.to_dict() for group in groups],
             }
-            emit([json.dumps(facts, ensure_ascii=False)])
+            emit([json_text(facts)])
         else:
             emit(_lines(records, differing, groups))
 

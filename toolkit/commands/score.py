@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.api import load_translator
-from toolkit.commands.console import emit
+from toolkit.commands.console import emit_results
 from toolkit.commands.records import json_line
 from toolkit.commands.windows import Window, file_windows, input_windows, line_count, with_progress
 from toolkit.errors import ConfigError, DataError
@@ -63,7 +63,7 @@ class Score:
         results = with_progress(in_order(_Work(self), self._windows(), self.workers), lambda: line_count(path), shown)
         with closing(results):
             for lines in results:
-                emit(lines)
+                emit_results(lines)
 
     def _check(self) -> None:
         """Raises ConfigError for flags that contradict each other."""

@@ -10,10 +10,11 @@ from pathlib import Path
 from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_translator
-from toolkit.commands.console import emit, typed_line
+from toolkit.commands.console import emit_results, typed_line
 from toolkit.commands.windows import Window, file_windows, input_windows, line_count, text_windows, with_progress
 from toolkit.data.readers import write_lines_atomically
 from toolkit.decoding import GenerationConfig
+from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.parallel import in_order
 from toolkit.translator import BATCH_SIZE
@@ -68,7 +69,7 @@ class Translate:
                 write_lines_atomically(self.output, (line for lines in results for line in lines))
             else:
                 for lines in results:
-                    emit(lines)
+                    emit_results(lines)
 
     def _check(self, typed: bool) -> None:
         """Raises ConfigError for flags that contradict each other."""
@@ -93,12 +94,12 @@ class Translate:
 
     def _converse(self, work: "_Work") -> None:
         """Translate line by line what is typed, until the end of input or an empty line."""
-        print("Type a sentence to translate; an empty line or Ctrl-D ends.", file=sys.stderr)
+        tell("Type a sentence to translate; an empty line or Ctrl-D ends.")
         while line := typed_line().strip():
             try:
-                emit(work(Window([line], "the text")))
+                emit_results(work(Window([line], "the text")))
             except ToolkitError as error:
-                print(f"toolkit: {error}", file=sys.stderr)
+                tell(f"toolkit: {error}")
 
 
 class _Work:

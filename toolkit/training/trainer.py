@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from toolkit.display import tell
 from toolkit.errors import DivergenceError, ModelError
 from toolkit.functional.output_loss import LossSums
 from toolkit.nn.module import Model
@@ -254,7 +255,7 @@ class Trainer:
         if self._show:
             bar.clear()
         if not self._quiet:
-            print(line, file=sys.stderr, flush=True)
+            tell(line)
 
     def _bar(self) -> tqdm:
         tqdm.monitor_interval = 0  # its thread would be forked with the workers

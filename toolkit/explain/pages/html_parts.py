@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable
 from html import escape
 
+from toolkit.display import visible
 from toolkit.explain.pages.tokens import SPACE
-from toolkit.explain.pages.writing import clipped, visible
+from toolkit.explain.pages.writing import clipped
 
 _LONGEST = 40  # cells of a label
 # A minus before a number in a sentence; what is code or quoted stays as it is.

@@ -8,6 +8,7 @@ from itertools import groupby, zip_longest
 
 import numpy as np
 
+from toolkit.display import visible
 from toolkit.explain.pages.blocks import (
     Bars,
     Block,
@@ -35,7 +36,6 @@ from toolkit.explain.pages.writing import (
     left_out,
     padded,
     shape_of,
-    visible,
     wrapped,
 )
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from toolkit.display import visible
 from toolkit.explain.pages.blocks import Heat, Maps
 from toolkit.explain.pages.scale import Scale
 from toolkit.explain.pages.terminal_paint import DIM, Paint, ground, plain
-from toolkit.explain.pages.writing import cells, clipped, left_out, padded, visible, wrapped, written
+from toolkit.explain.pages.writing import cells, clipped, left_out, padded, wrapped, written
 
 MOST_ROWS = 40  # of a map
 

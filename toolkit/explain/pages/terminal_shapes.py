@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from toolkit.display import visible
 from toolkit.explain.pages.axes import Axis
 from toolkit.explain.pages.blocks import Bars, Branch, Curves, Tree
 from toolkit.explain.pages.terminal_paint import BLUE, BOLD, DIM, GREEN, Paint, plain
-from toolkit.explain.pages.writing import STATES, cells, clipped, padded, probability, visible, wrapped, written
+from toolkit.explain.pages.writing import STATES, cells, clipped, padded, probability, wrapped, written
 
 _STYLES = {"kept": "0", "dropped": DIM, "ended": BLUE, "chosen": f"{BOLD};{GREEN}"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"

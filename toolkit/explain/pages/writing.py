@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from toolkit.display import visible
 from toolkit.functional.arrays import Array
 
 MOST_COLUMNS, MOST_ROWS = 12, 16  # of an array of numbers
@@ -15,11 +16,6 @@ STATES = {"kept": "", "dropped": "✗", "ended": "■", "chosen": "★"}  # of a
 
 _HUGE = 1e7
 _JOINERS = ("Mn", "Mc", "Me", "Cf")
-
-
-def visible(text: str) -> str:
-    """The text with U+FFFD for what would steer a terminal or break a line."""
-    return "".join("\ufffd" if unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") else each for each in text)
 
 
 def cells(text: str) -> int:
