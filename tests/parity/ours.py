@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +15,22 @@ from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, c
 from toolkit.functional.arrays import Array
 from toolkit.interop import read_hugging_face
 from toolkit.interop.vocabulary import Vocabulary
+from toolkit.models.storage import new_model
 from toolkit.nn.module import Model
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
+from toolkit.tokenization.special import BOS
 
 
 def read(directory: Path, case: Case, dtype: type = np.float64) -> tuple[Model, Vocabulary]:
-    """The model of a directory in the reference's format, in this precision."""
-    model, vocabulary = read_hugging_face(directory, begin=case.begin)
-    arrays = {name: value.copy() for name, value in model.arrays().items()}
+    """The model of a directory in the reference's format, in this precision.
+
+    What training leaves alone there, and here, is given a gradient: a bias that is a constant, and the row that outputs
+    begin with.
+    """
+    imported, vocabulary = read_hugging_face(directory, begin=case.begin)
+    arrays = imported.arrays()
+    model = new_model(replace(imported.config, fixed_output_bias=False, begin_row=BOS))
     model.allocate(dtype)
     model.load_arrays(arrays, str(directory))
     return model, vocabulary

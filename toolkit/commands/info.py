@@ -37,9 +37,9 @@ def describe(directory: Path) -> dict[str, Any]:
     if tokenizer:
         TextModel(model, tokenizer, str(directory))  # which refuses a tokenizer of another model
     parts: dict[str, int] = {}
-    for name, parameter in model.arrays().items():
+    for name, parameter in model.parameters().items():
         part = name.removeprefix("trunk.").split(".")[0]
-        parts[part] = parts.get(part, 0) + parameter.size
+        parts[part] = parts.get(part, 0) + parameter.data.size * parameter.trained
     return {
         "model": str(directory),
         "kind": config["kind"],

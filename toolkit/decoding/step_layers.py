@@ -98,7 +98,7 @@ def of_linear(module: Linear, x: Array, out: Array, now: Now) -> Operations:
 def read_tokens(module: Input, ids: Array, places: Places, out: Array, tape: Tape) -> None:
     """Embeddings and positions of the new tokens.  Shapes: ids (N,), out (N, D)."""
     embedding, positions = module.embedding, module.positions
-    np.take(embedding.table.data, ids, 0, out, "clip")
+    np.take(embedding.table.data, module.rows_of(ids), 0, out, "clip")
     if embedding.scale != 1.0:
         np.multiply(out, embedding.scale, out)
     if positions:

@@ -22,22 +22,17 @@ class Entry:
     """One parameter of ours, and the tensors that lie side by side in it.
 
     theirs: names, with how much of our last axis each takes. transposed: matrices are (outputs, inputs) there.
-    optional: the tensors may be missing, and are zeros then.
     """
 
     ours: str
     theirs: Mapping[str, int]
     transposed: bool = False
-    optional: bool = False
 
     def read(self, weights: ForeignWeights, shape: tuple[int, ...]) -> Array:
         """Our parameter, of this shape.  Raises ModelError where a tensor is missing or has another shape."""
         parts = []
         for name, width in self.theirs.items():
             expected = (*shape[:-1], width)
-            if self.optional and name not in weights:
-                parts.append(np.zeros(expected, np.float32))
-                continue
             part = read_tensor(weights, name, expected[::-1] if self.transposed else expected)
             parts.append(part.T if self.transposed else part)
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
@@ -72,13 +67,11 @@ class Table:
         return table
 
 
-def linear(
-    ours: str, theirs: Mapping[str, int], bias: bool = True, transposed: bool = True, optional: bool = False
-) -> Iterator[Entry]:
-    """Our linear map, and the maps in it with their outputs.  optional: of the biases."""
+def linear(ours: str, theirs: Mapping[str, int], bias: bool = True, transposed: bool = True) -> Iterator[Entry]:
+    """Our linear map, and the maps in it with their outputs."""
     yield Entry(f"{ours}.weight", {f"{name}.weight": width for name, width in theirs.items()}, transposed)
     if bias:
-        yield Entry(f"{ours}.bias", {f"{name}.bias": width for name, width in theirs.items()}, False, optional)
+        yield Entry(f"{ours}.bias", {f"{name}.bias": width for name, width in theirs.items()})
 
 
 def norm(ours: str, theirs: str, width: int, bias: bool = True) -> Iterator[Entry]:

@@ -34,7 +34,7 @@ from toolkit.interop.ctranslate2_tokens import ALONE, SHARED, SOURCE, TARGET, Un
 from toolkit.interop.ctranslate2_variables import Source
 from toolkit.interop.foreign_settings import OWN_ENTRY, Config, ForeignSettings, own_settings
 from toolkit.interop.tokenizer_writing import write_models
-from toolkit.interop.vocabulary import ABSENT, Vocabulary, in_own_order
+from toolkit.interop.vocabulary import ABSENT, Vocabulary, in_own_order, with_own_begin
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, new_model, write_json
@@ -89,7 +89,7 @@ def _configuration(config: Config, tokens: Sequence[str]) -> dict:
 
 def _variables(model: Model) -> Variables:
     """Everything in model.bin. An array of ours that has several names in theirs is stored once."""
-    config, ours = model.config, model.arrays()
+    config, ours = with_own_begin(model.config, model.arrays())
     found, aliases, written = _attributes(config), {}, {}
     for part in parts(config):
         if part.ours in written:

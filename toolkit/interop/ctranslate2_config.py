@@ -54,7 +54,7 @@ def seq2seq_config(source: Source, settings: dict[str, Any]) -> Seq2SeqConfig:
         decoder_layers=_layers(source, "decoder"),
         activation=_activation(source, activation),
         norm="pre" if source.agreed([f"{side}/pre_norm" for side in sides], 1) else "post",
-        bias=_has_bias(source),
+        bias=bool(_biases(source)),
         positions=positions,
         max_length=length,
         tie="none" if not tied else "all" if source.is_same(target, from_) else "decoder",
@@ -82,6 +82,7 @@ def gpt_config(source: Source, settings: dict[str, Any]) -> GPTConfig:
         raise source.refusal(f"gates its feed-forward networks by {activation}: only silu does that here")
     rotary = each["rotary_dim"] >= 0
     positions, length = ("rotary", _CONTEXT) if rotary else _positions(source, ["decoder"], width)
+    biases = _biases(source)
     window = max(each["sliding_window"], int(source.number("decoder/sliding_window", 0)))
     return _made(
         source,
@@ -95,7 +96,8 @@ def gpt_config(source: Source, settings: dict[str, Any]) -> GPTConfig:
         activation="swiglu" if gated else activation,
         norm="rms" if rms else "layer",
         norm_eps=_epsilon(source, settings, 1e-6 if rms else 1e-5),
-        bias=_has_bias(source),
+        bias=bool(biases),
+        bias_in="all" if len(biases) != 1 else biases.pop(),
         positions=positions,
         rotary_base=source.agreed([f"{a}/rotary_base" for a in attentions], 10000.0),
         max_length=min(length, window) if window > 0 else length,
@@ -173,12 +175,15 @@ def _scale(source: Source, side: str, width: int) -> bool:
     raise source.refusal(f"multiplies embeddings by {value:g}: here it is the root of their width, or 1")
 
 
-def _has_bias(source: Source) -> bool:
-    """Whether linear maps or layer norms have a bias that does something."""
+def _biases(source: Source) -> set[str]:
+    """Where there are biases, as `GPTConfig.bias_in` calls it: in layer norms, those that do something."""
     names = source.names()
-    if any(name.endswith("/bias") and name != "decoder/projection/bias" for name in names):
-        return True
-    return any(source.take(name).any() for name in names if name.endswith("/beta"))
+    found = {"feed_forward" if "/ffn/" in name else "attention" for name in names if _is_bias(name)}
+    return found | {"norms" for name in names if name.endswith("/beta") and source.take(name).any()}
+
+
+def _is_bias(name: str) -> bool:
+    return name.endswith("/bias") and name != "decoder/projection/bias"
 
 
 def _positions(source: Source, sides: list[str], width: int) -> tuple[str, int]:

@@ -146,17 +146,18 @@ def _gpt(config: GPTConfig) -> Iterator[Part]:
         yield Table("trunk.input.positions.embedding.table", "decoder/position_encodings/encodings")
     for index in range(config.layers):
         yield from _block(f"trunk.blocks.{index}", f"decoder/layer_{index}", config, config.norm == "rms")
-    yield Norm("trunk.norm", "decoder/layer_norm", config.bias, config.norm == "rms")
+    yield Norm("trunk.norm", "decoder/layer_norm", config.has_bias("norms"), config.norm == "rms")
 
 
 def _block(ours: str, theirs: str, config: Config, rms: bool = False) -> Iterator[Part]:
     """Self-attention and feed-forward network, with their norms."""
-    bias, attention, feed_forward = config.bias, f"{theirs}/self_attention", f"{theirs}/ffn"
-    yield Norm(f"{ours}.around_attention.norm", f"{attention}/layer_norm", bias, rms)
+    attention, feed_forward, norms = f"{theirs}/self_attention", f"{theirs}/ffn", config.has_bias("norms")
+    bias = config.has_bias("attention")
+    yield Norm(f"{ours}.around_attention.norm", f"{attention}/layer_norm", norms, rms)
     yield Linear(f"{ours}.attention.query_key_value", f"{attention}/linear_0", bias)
     yield Linear(f"{ours}.attention.output", f"{attention}/linear_1", bias)
-    yield Norm(f"{ours}.around_feed_forward.norm", f"{feed_forward}/layer_norm", bias, rms)
-    expand = Gated if config.activation == "swiglu" else Linear
+    bias, expand = config.has_bias("feed_forward"), Gated if config.activation == "swiglu" else Linear
+    yield Norm(f"{ours}.around_feed_forward.norm", f"{feed_forward}/layer_norm", norms, rms)
     yield expand(f"{ours}.feed_forward.expand", f"{feed_forward}/linear_0", bias)
     yield Linear(f"{ours}.feed_forward.contract", f"{feed_forward}/linear_1", bias)
 

@@ -16,7 +16,7 @@ GENERATION_FILE = "generation_config.json"
 
 # Where our export keeps the settings that the other library has no name for; it hands them on untouched.
 OWN_ENTRY = "toolkit"
-_OWN_SETTINGS = ("max_length", "ignore_case", "begin", "template")
+_OWN_SETTINGS = ("max_length", "ignore_case", "begin", "template", "fixed_output_bias")
 
 _ENCODER_DECODERS = ("marian", "pegasus")  # by their model_type
 

@@ -133,16 +133,16 @@ class _Rotary(LanguageModel):
             **own,
         )
 
-    def _entries(self, config: GPTConfig, norm_bias: bool) -> Iterator[Entry]:
-        """Everything but the feed-forward networks."""
+    def _entries(self, config: GPTConfig, bias: bool, norm_bias: bool) -> Iterator[Entry]:
+        """Everything but the feed-forward networks.  bias: of attention."""
         width = config.width
         key_value = (config.key_value_heads or config.heads) * width // config.heads
         for layer in range(config.layers):
             ours, theirs = f"trunk.blocks.{layer}", f"model.layers.{layer}"
             attention = f"{theirs}.self_attn"
             outputs = {f"{attention}.{part}_proj": key_value if part in "kv" else width for part in "qkv"}
-            yield from linear(f"{ours}.attention.query_key_value", outputs, config.bias, optional=True)
-            yield from linear(f"{ours}.attention.output", {f"{attention}.o_proj": width}, config.bias, optional=True)
+            yield from linear(f"{ours}.attention.query_key_value", outputs, bias)
+            yield from linear(f"{ours}.attention.output", {f"{attention}.o_proj": width}, bias)
             yield from norm(f"{ours}.around_attention.norm", f"{theirs}.input_layernorm", width, norm_bias)
             yield from norm(f"{ours}.around_feed_forward.norm", f"{theirs}.post_attention_layernorm", width, norm_bias)
         yield from norm("trunk.norm", "model.norm", width, norm_bias)
@@ -169,20 +169,23 @@ class Llama(_Rotary):
     def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
         settings.expect("hidden_act", "silu", "swish")
         settings.expect("pretraining_tp", 1)
+        found = {"attention": settings.get("attention_bias", False), "feed_forward": settings.get("mlp_bias", False)}
+        biases = [part for part, has in found.items() if has]
         return self._read(
             settings,
             activation="swiglu",
             norm="rms",
             norm_eps=settings.get("rms_norm_eps", 1e-6),
-            bias=settings.get("attention_bias", False) or settings.get("mlp_bias", False),
+            bias=bool(biases),
+            bias_in="all" if len(biases) != 1 else biases[0],
         )
 
     def write_config(self, config: GPTConfig) -> dict[str, Any]:
         return _write_rotary(config) | {
             "hidden_act": "silu",
             "rms_norm_eps": config.norm_eps,
-            "attention_bias": config.bias,
-            "mlp_bias": config.bias,
+            "attention_bias": config.has_bias("attention"),
+            "mlp_bias": config.has_bias("feed_forward"),
             "head_dim": config.width // config.heads,
         }
 
@@ -191,12 +194,13 @@ class Llama(_Rotary):
         return wrong + _misfits(config, rms=True, gated=True, grouped=True)
 
     def entries(self, config: GPTConfig) -> Iterator[Entry]:
-        yield from self._entries(config, norm_bias=False)
+        bias = config.has_bias("feed_forward")
+        yield from self._entries(config, config.has_bias("attention"), norm_bias=False)
         for layer in range(config.layers):
             ours, theirs = f"trunk.blocks.{layer}.feed_forward", f"model.layers.{layer}.mlp"
             halves = {f"{theirs}.gate_proj": config.feed_forward, f"{theirs}.up_proj": config.feed_forward}
-            yield from linear(f"{ours}.expand", halves, config.bias, optional=True)
-            yield from linear(f"{ours}.contract", {f"{theirs}.down_proj": config.width}, config.bias, optional=True)
+            yield from linear(f"{ours}.expand", halves, bias)
+            yield from linear(f"{ours}.contract", {f"{theirs}.down_proj": config.width}, bias)
 
 
 class Starcoder2(_Rotary):
@@ -216,12 +220,13 @@ class Starcoder2(_Rotary):
     }
 
     def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
-        norm_biases = (name for name in weights if name.endswith("norm.bias"))
+        bias, norm_biases = settings.get("use_bias", True), (name for name in weights if name.endswith("norm.bias"))
         return self._read(
             settings,
             activation=read_activation(settings, "hidden_act", "gelu_pytorch_tanh"),
             norm_eps=settings.get("norm_epsilon", 1e-5),
-            bias=settings.get("use_bias", True) or any(weights[name].any() for name in norm_biases),
+            bias=bias or not settings.is_own or any(weights[name].any() for name in norm_biases),
+            bias_in="all" if bias else "norms",
             embedding_dropout=settings.get("embedding_dropout", 0.0),
             residual_dropout=settings.get("residual_dropout", 0.0),
         )
@@ -230,7 +235,7 @@ class Starcoder2(_Rotary):
         return _write_rotary(config) | {
             "hidden_act": written_activation(config.activation),
             "norm_epsilon": config.norm_eps,
-            "use_bias": config.bias,
+            "use_bias": _maps_have_bias(config),
             "sliding_window": None,
             "embedding_dropout": config.embedding_dropout,
             "residual_dropout": config.residual_dropout,
@@ -242,11 +247,16 @@ class Starcoder2(_Rotary):
 
     def entries(self, config: GPTConfig) -> Iterator[Entry]:
         """Its norms have biases, even where nothing else has."""
-        yield from self._entries(config, norm_bias=True)
+        bias = _maps_have_bias(config)
+        yield from self._entries(config, bias, norm_bias=True)
         for layer in range(config.layers):
             ours, theirs = f"trunk.blocks.{layer}.feed_forward", f"model.layers.{layer}.mlp"
-            yield from linear(f"{ours}.expand", {f"{theirs}.c_fc": config.feed_forward}, config.bias, optional=True)
-            yield from linear(f"{ours}.contract", {f"{theirs}.c_proj": config.width}, config.bias, optional=True)
+            yield from linear(f"{ours}.expand", {f"{theirs}.c_fc": config.feed_forward}, bias)
+            yield from linear(f"{ours}.contract", {f"{theirs}.c_proj": config.width}, bias)
+
+
+def _maps_have_bias(config: GPTConfig) -> bool:
+    return config.has_bias("attention") or config.has_bias("feed_forward")
 
 
 def _misfits(config: GPTConfig, rms: bool, gated: bool, grouped: bool) -> list[str]:

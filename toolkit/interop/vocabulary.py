@@ -103,6 +103,11 @@ class Vocabulary:
                 ours[foreign] = our_id
         return ours
 
+    @property
+    def begin_row(self) -> int:
+        """Our id of the token that texts begin with: BOS, unless that is only another name of it."""
+        return self.ours([self.rows[BOS]])[0] if self.rows[BOS] >= 0 else BOS
+
     def ours(self, foreign_ids: Iterable[int]) -> list[int]:
         """Our ids of foreign ones."""
         return [int(self._ours[foreign]) for foreign in foreign_ids]
@@ -143,7 +148,8 @@ def in_own_order(
 ) -> tuple[Config, dict[str, Array]]:
     """The model with the rows of its tables, and the entries of its output bias, in our order.
 
-    It gets an output bias where there are tokens that must never be written.
+    It gets an output bias where there are tokens that must never be written. Training leaves that bias as it is, and
+    one that comes with a model too: elsewhere it is a constant.
     """
     arrays = dict(arrays)
     for name in _TABLES & arrays.keys():
@@ -151,7 +157,19 @@ def in_own_order(
     bias = vocabulary.read_bias(arrays.get(_BIAS))
     if bias is not None:
         arrays[_BIAS] = bias
-    return replace(config, vocab_size=vocabulary.size, output_bias=bias is not None), arrays
+    fixed = config.fixed_output_bias or vocabulary != Vocabulary.own(vocabulary.size)
+    output = {"output_bias": bias is not None, "fixed_output_bias": bias is not None and fixed}
+    return replace(config, vocab_size=vocabulary.size, **output, begin_row=vocabulary.begin_row), arrays
+
+
+def with_own_begin(config: Config, arrays: Mapping[str, Array]) -> tuple[Config, dict[str, Array]]:
+    """The same model, where BOS reads a row of its own."""
+    arrays = dict(arrays)
+    if config.begin_row != BOS:
+        for name in _TABLES - {_OUTPUT} & arrays.keys():
+            arrays[name] = arrays[name].copy()
+            arrays[name][BOS] = arrays[name][config.begin_row]
+    return replace(config, begin_row=BOS), arrays
 
 
 def in_foreign_order(
@@ -162,13 +180,14 @@ def in_foreign_order(
     Where training has taught the begin token another row than the token that it was, input and output get tables of
     their own: one reads the begin token, the other writes the token.
     """
-    config, arrays = _untied(config, dict(arrays), vocabulary)
+    config, arrays = _untied(*with_own_begin(config, arrays), vocabulary)
     for name in _TABLES & arrays.keys():
         arrays[name] = vocabulary.write_table(arrays[name], begins=name != _OUTPUT)
     bias = vocabulary.write_table(arrays.pop(_BIAS, np.zeros(vocabulary.size, np.float32)))
     if has_bias := bool(bias.any()):
         arrays[_BIAS] = bias
-    return replace(config, vocab_size=vocabulary.foreign_size, output_bias=has_bias), arrays
+    output = {"output_bias": has_bias, "fixed_output_bias": False}
+    return replace(config, vocab_size=vocabulary.foreign_size, **output), arrays
 
 
 def _untied(config: Config, arrays: dict[str, Array], vocabulary: Vocabulary) -> tuple[Config, dict[str, Array]]:

@@ -21,6 +21,7 @@ from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Norm, RMSNorm, 
 from toolkit.nn.module import Model, Module, Parameter, normal, zeros
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
+from toolkit.tokenization.special import BOS
 
 _STD = 0.02  # of all initial weights, as in GPT-2
 
@@ -39,11 +40,14 @@ class GPTConfig:
     norm: Literal["layer", "rms"] = "layer"
     norm_eps: float = 1e-5  # added to a variance or mean square before its root is taken
     bias: bool = False  # biases in linear maps and layer norms
+    bias_in: Literal["all", "attention", "feed_forward", "norms"] = "all"  # of these, which have biases, if bias is
     positions: Literal["learned", "sinusoidal", "sinusoidal_halves", "rotary"] = "rotary"
     rotary_base: float = 10000.0  # rotary positions: the longest wave has 2π times this many tokens
     max_length: int = 256  # T, the context: the most tokens that are read at once
     tie: bool = True  # the output table is the embedding; not tied, it is one of its own
     output_bias: bool = False  # a bias of every token's score
+    fixed_output_bias: bool = False  # training leaves that bias as it is; import sets it
+    begin_row: int = BOS  # the row of the table that <s> reads; import sets it where another token begins texts
     begin: bool = True  # whether texts begin with <s>; training sets it, by --documents
     template: Literal["none", "control", "plain"] = "none"  # how conversations are written; fine-tuning sets it
     embedding_dropout: float = 0.0
@@ -62,11 +66,16 @@ class GPTConfig:
             if not 0 < getattr(self, name) < math.inf:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be a number above 0")
 
+    def has_bias(self, part: str) -> bool:
+        """Whether the maps of "attention" or "feed_forward", or the layer "norms", have biases."""
+        return self.bias and self.bias_in in ("all", part)
+
 
 _COUNTS = ("vocab_size", "width", "layers", "heads", "feed_forward", "max_length")
 _CHOICES = {
     "activation": (*ACTIVATIONS, "swiglu"),
     "norm": ("layer", "rms"),
+    "bias_in": ("all", "attention", "feed_forward", "norms"),
     "positions": ("learned", "sinusoidal", "sinusoidal_halves", "rotary"),
     "template": ("none", "control", "plain"),
 }
@@ -91,7 +100,8 @@ class GPT(Model):
         self.trunk = Trunk(config)
         table = self.trunk.input.embedding
         self.output = table if config.tie else Embedding(config.vocab_size, config.width, std=_STD)
-        self.output_bias = Parameter((config.vocab_size,), zeros) if config.output_bias else None
+        fixed = config.fixed_output_bias
+        self.output_bias = Parameter((config.vocab_size,), zeros, trained=not fixed) if config.output_bias else None
 
     def read(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """What the model makes of the texts so far.  Shapes: ids (N,) -> (N, D)."""
@@ -143,7 +153,7 @@ class Trunk(Module):
         is_rotary = config.positions == "rotary"
         positions = None if is_rotary else absolute_positions(config.positions, config.max_length, config.width)
         embedding = Embedding(config.vocab_size, config.width, std=_STD)
-        self.input = Input(embedding, positions, config.embedding_dropout)
+        self.input = Input(embedding, positions, config.embedding_dropout, config.begin_row)
         rotary = RotaryPositions(config.width // config.heads, config.rotary_base) if is_rotary else None
         self.blocks = [_block(config, rotary) for _ in range(config.layers)]
         self.norm = _norm(config)
@@ -168,7 +178,7 @@ def _block(config: GPTConfig, rotary: RotaryPositions | None) -> Block:
         config.width,
         config.heads,
         config.attention_dropout,
-        config.bias,
+        config.has_bias("attention"),
         causal=True,
         key_value_heads=config.key_value_heads,
         rotary=rotary,
@@ -180,7 +190,7 @@ def _block(config: GPTConfig, rotary: RotaryPositions | None) -> Block:
         config.feed_forward,
         config.activation,
         config.activation_dropout,
-        config.bias,
+        config.has_bias("feed_forward"),
         initial,
         output_initial,
     )
@@ -191,4 +201,4 @@ def _block(config: GPTConfig, rotary: RotaryPositions | None) -> Block:
 def _norm(config: GPTConfig) -> Norm:
     if config.norm == "rms":
         return RMSNorm(config.width, config.norm_eps)
-    return LayerNorm(config.width, config.bias, config.norm_eps)
+    return LayerNorm(config.width, config.has_bias("norms"), config.norm_eps)

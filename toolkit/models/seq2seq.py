@@ -17,6 +17,7 @@ from toolkit.nn.layers import Embedding, FeedForward, LayerNorm
 from toolkit.nn.module import Model, Parameter, zeros
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
+from toolkit.tokenization.special import BOS
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Seq2SeqConfig:
     tie: Literal["none", "decoder", "all"] = "all"  # which embeddings are one table: target and output, or source too
     scale_embedding: bool = True  # embeddings are multiplied by √D where they are read
     output_bias: bool = False  # a bias of every token's score
+    fixed_output_bias: bool = False  # training leaves that bias as it is; import sets it
+    begin_row: int = BOS  # the row of the table that <s> reads; import sets it where another token begins outputs
     ignore_case: bool = False  # read sources in lower case: a small corpus then teaches every word in one form
     embedding_dropout: float = 0.1
     attention_dropout: float = 0.1
@@ -46,6 +49,10 @@ class Seq2SeqConfig:
     def __post_init__(self) -> None:
         """Raises ConfigError where settings do not fit."""
         check_settings(self, _COUNTS, _CHOICES)
+
+    def has_bias(self, part: str) -> bool:
+        """Whether the maps of "attention" or "feed_forward", or the layer "norms", have biases: all, or none."""
+        return self.bias
 
 
 _COUNTS = ("vocab_size", "width", "heads", "feed_forward", "encoder_layers", "decoder_layers", "max_length")
@@ -82,7 +89,7 @@ class Seq2Seq(Model):
         self.source = Input(Embedding(size, width, scale), *_positions(config))
         self.encoder = [Block(*_sub_layers(config, causal=False)) for _ in range(config.encoder_layers)]
         target = self.source.embedding if config.tie == "all" else Embedding(size, width, scale)
-        self.target = Input(target, *_positions(config))
+        self.target = Input(target, *_positions(config), config.begin_row)
         self.decoder = []
         for _ in range(config.decoder_layers):
             attention, feed_forward, residuals = _sub_layers(config, causal=True)
@@ -92,7 +99,8 @@ class Seq2Seq(Model):
         if config.norm == "pre":
             self.encoder_norm, self.decoder_norm = LayerNorm(width, config.bias), LayerNorm(width, config.bias)
         self.output = Embedding(size, width) if config.tie == "none" else target
-        self.output_bias = Parameter((size,), zeros) if config.output_bias else None
+        fixed = config.fixed_output_bias
+        self.output_bias = Parameter((size,), zeros, trained=not fixed) if config.output_bias else None
 
     def encode(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """Read the sources.  Shapes: ids (M,) -> memory (M, D)."""

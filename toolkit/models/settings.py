@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolkit.errors import ConfigError
+from toolkit.tokenization.special import BOS
 
 
 def check_settings(config: Any, counts: Sequence[str], choices: Mapping[str, Sequence[str]]) -> None:
@@ -17,6 +18,9 @@ def check_settings(config: Any, counts: Sequence[str], choices: Mapping[str, Seq
             raise ConfigError(f"{name} is {getattr(config, name)}: it must be at least 1")
     if config.width % config.heads:
         raise ConfigError(f"width {config.width} cannot be divided into {config.heads} heads")
+    row = getattr(config, "begin_row", BOS)
+    if row != BOS and not 0 <= row < config.vocab_size:
+        raise ConfigError(f"begin_row is {row}: it must be one of the {config.vocab_size} tokens")
     for name, value in vars(config).items():
         if name.endswith("_dropout") and not 0 <= value < 1:
             raise ConfigError(f"{name} is {value}: it must be at least 0 and below 1")

@@ -17,6 +17,7 @@ _ALIGNMENT = 64
 class Parameter:
     """A learned array. Weight decay applies to matrices and not to gains and biases, unless told otherwise.
 
+    trained: False for one that only models from elsewhere have values for: its gradient stays 0.
     transposed: the matrix lies in memory column after column. Nothing but speed depends on that.
     maps: where the parameter is the weights of linear maps, the columns at which the second and further ones begin.
     """
@@ -30,8 +31,9 @@ class Parameter:
         decay: bool | None = None,
         transposed: bool = False,
         maps: Sequence[int] | None = None,
+        trained: bool = True,
     ):
-        self.shape, self.transposed, self.maps = shape, transposed, maps
+        self.shape, self.transposed, self.maps, self.trained = shape, transposed, maps, trained
         self.initial = initial
         self.decay = len(shape) > 1 if decay is None else decay
 
@@ -151,7 +153,8 @@ class Model(Module):
 
     @property
     def parameter_count(self) -> int:
-        return sum(int(np.prod(parameter.shape)) for parameter in self.parameters().values())
+        """How many numbers training changes."""
+        return sum(int(np.prod(parameter.shape)) for parameter in self.parameters().values() if parameter.trained)
 
 
 def aligned_zeros(size: int, dtype: type = np.float32) -> Array:

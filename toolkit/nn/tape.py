@@ -77,8 +77,9 @@ class Tape:
         return not self._saved
 
     def accumulate(self, parameter: Parameter, gradient: Array) -> None:
-        """Add a contribution to a parameter's gradient; a shared parameter receives several."""
-        self.gradients[parameter] += gradient
+        """Add a contribution to a parameter's gradient; a shared parameter receives several, a fixed one none."""
+        if parameter.trained:
+            self.gradients[parameter] += gradient
 
     def add(self, x: Array, branch: Array) -> Array:
         """x + branch, written to the memory of `branch`, which must be the caller's own fresh result."""
