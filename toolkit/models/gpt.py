@@ -4,6 +4,7 @@ Pre-norm blocks of causal self-attention and a feed-forward network, a last norm
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -102,6 +103,11 @@ class GPT(Model):
         self.output = table if config.tie else Embedding(config.vocab_size, config.width, std=_STD)
         fixed = config.fixed_output_bias
         self.output_bias = Parameter((config.vocab_size,), zeros, trained=not fixed) if config.output_bias else None
+
+    def permit(self, ids: Sequence[int]) -> None:
+        """Let tokens be written that import has forbidden: only their rows decide from now on."""
+        if self.output_bias:
+            self.output_bias.data[list(ids)] = 0
 
     def read(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """What the model makes of the texts so far.  Shapes: ids (N,) -> (N, D)."""
