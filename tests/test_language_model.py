@@ -293,9 +293,3 @@ def test_a_model_without_marks_predicts_all_but_the_first():
 def test_an_overlap_beyond_the_context_is_refused(model):
     with pytest.raises(ConfigError, match="overlap is 32"):
         model.perplexity("abc", overlap=32)
-
-
-def test_texts_that_are_none_are_refused(model):
-    for call in (lambda: model.generate_n("Once"), lambda: model.stream(["Once"]), lambda: model.generate(5)):
-        with pytest.raises(ConfigError, match="give a list of texts"):
-            call()

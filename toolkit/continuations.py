@@ -4,9 +4,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from toolkit.decoding import Hypothesis
+from toolkit.decoding import ContinuationSettings, Hypothesis
 from toolkit.tokenization import Detokenizer, StopStrings, Tokenizer
 from toolkit.tokenization.special import EOS
+
+
+class WritingSettings(ContinuationSettings, total=False):
+    """The keywords of `LanguageModel.generate`, for editors and type checkers."""
+
+    stop_strings: Sequence[str]
+    bad_words: Sequence[str]
+    batch_size: int
+
+
+class ContinuationsSettings(WritingSettings, total=False):
+    """Those of `LanguageModel.generate_n`."""
+
+    num_return_sequences: int
 
 
 @dataclass(frozen=True)
@@ -20,8 +34,8 @@ class Continuation:
 
     prompt: str
     text: str
-    ids: list[int]  # of what was written, without the end mark
-    tokens: list[str]  # how each id is shown, and the end mark where there is one
+    ids: list[int]  # of what was written, the end mark included where there is one
+    tokens: list[str]  # how each id is shown
     token_log_probs: list[float]  # one for each of `tokens`
     log_prob: float
     score: float
@@ -32,12 +46,12 @@ def continuation(prompt: str, hypothesis: Hypothesis, tokenizer: Tokenizer, stop
     """A hypothesis with its text, up to the first stop string, and its tokens."""
     stopped = StoppedText(tokenizer, stops)
     text = "".join([*map(stopped.push, hypothesis.ids), stopped.flush()])
-    tokens = [tokenizer.piece(each) for each in [*hypothesis.ids, EOS][: len(hypothesis.token_log_probs)]]
+    ids = [*hypothesis.ids, EOS][: len(hypothesis.token_log_probs)]
     return Continuation(
         prompt,
         text,
-        hypothesis.ids,
-        tokens,
+        ids,
+        [*map(tokenizer.piece, ids)],
         hypothesis.token_log_probs,
         hypothesis.log_prob,
         hypothesis.score,

@@ -4,21 +4,36 @@ import math
 import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 import numpy as np
 
-from toolkit.continuations import Continuation, StoppedText, continuation, text_of
-from toolkit.decoding import ContinuationConfig, Hypothesis, KeptPrompt, continue_prompts, stream_prompt
+from toolkit.continuations import (
+    Continuation,
+    ContinuationsSettings,
+    StoppedText,
+    WritingSettings,
+    continuation,
+    text_of,
+)
+from toolkit.decoding import (
+    ContinuationConfig,
+    ContinuationSettings,
+    Hypothesis,
+    KeptPrompt,
+    continue_prompts,
+    stream_prompt,
+)
 from toolkit.decoding.continuation import BATCH_SIZE
 from toolkit.decoding.search import check_watch
 from toolkit.decoding.writer import Watcher
-from toolkit.errors import ConfigError, DataError
+from toolkit.errors import DataError
 from toolkit.models.gpt import GPT
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.text_model import TextModel, Where
 from toolkit.tokenization import StopStrings
+from toolkit.tokenization.normal_form import check_text, text_list
 from toolkit.tokenization.special import BOS, EOS
 
 if TYPE_CHECKING:
@@ -34,9 +49,15 @@ class LanguageModel(TextModel):
 
     model: GPT
 
+    @overload
+    def generate(self, prompt: str = "", **settings: Unpack[WritingSettings]) -> str: ...
+
+    @overload
+    def generate(self, prompt: Iterable[str], **settings: Unpack[WritingSettings]) -> list[str]: ...
+
     def generate(
         self,
-        prompt: str | Sequence[str] = "",
+        prompt: str | Iterable[str] = "",
         *,
         max_new_tokens: int | None = None,
         min_new_tokens: int = 0,
@@ -57,7 +78,7 @@ class LanguageModel(TextModel):
         bad_words: Sequence[str] = (),
         batch_size: int = BATCH_SIZE,
     ) -> str | list[str]:
-        """What the model writes after a prompt, or each of a list; the settings are those of `ContinuationConfig`.
+        """Continue a prompt, or each of a list or other iterable; the settings are those of `ContinuationConfig`.
 
         An empty prompt lets the model begin: with its begin mark, or after a line feed where it knows no marks. Prompts
         are put into Unicode normal form C and otherwise taken as they are: one that ends within a word, or with a
@@ -66,8 +87,8 @@ class LanguageModel(TextModel):
         stop_strings: the text ends in front of the first of them. bad_words: not written, each as it is tokenized by
             itself and after a space; a model may still spell it in other tokens.
 
-        Raises DataError for a prompt that is not Unicode, has characters that the model does not know, or leaves no
-        room in the context; ConfigError for a setting out of range.
+        Raises DataError for an item that is no text, a prompt that is not Unicode, has characters that the model does
+        not know, or leaves no room in the context; ConfigError for a setting out of range.
         """
         config = ContinuationConfig(
             max_new_tokens=max_new_tokens,
@@ -86,40 +107,54 @@ class LanguageModel(TextModel):
             seed=seed,
             past_context=past_context,
         )
-        given = (config, stop_strings, bad_words, batch_size)
-        if isinstance(prompt, str):
-            return self.continuations([prompt], *given, lambda _: "the prompt")[0][0].text
-        _check_texts(prompt, "prompts")
-        return [group[0].text for group in self.continuations(prompt, *given)]
+        prompts, where = _listed(prompt)
+        texts = [
+            group[0].text for group in self.continuations(prompts, config, stop_strings, bad_words, batch_size, where)
+        ]
+        return texts[0] if isinstance(prompt, str) else texts
+
+    @overload
+    def generate_n(self, prompts: str, **settings: Unpack[ContinuationsSettings]) -> list[Continuation]: ...
+
+    @overload
+    def generate_n(
+        self, prompts: Iterable[str], **settings: Unpack[ContinuationsSettings]
+    ) -> list[list[Continuation]]: ...
 
     def generate_n(
         self,
-        prompts: Sequence[str],
+        prompts: str | Iterable[str],
         *,
         num_return_sequences: int = 1,
         stop_strings: Sequence[str] = (),
         bad_words: Sequence[str] = (),
         batch_size: int = BATCH_SIZE,
-        **settings: Any,
-    ) -> list[list[Continuation]]:
-        """For each prompt `num_return_sequences` continuations, the most probable first, with all that is known.
+        **settings: Unpack[ContinuationSettings],
+    ) -> list[Continuation] | list[list[Continuation]]:
+        """Write `num_return_sequences` continuations, the most probable first: of a prompt, or of each of a list.
 
         All continuations of a prompt come from one reading of it. Samples may repeat; of beams there may be fewer than
         asked for. The other settings are those of `generate`, which says what is refused.
         """
-        _check_texts(prompts, "prompts")
         config = ContinuationConfig(num_return_sequences=num_return_sequences, **settings)
-        return self.continuations(prompts, config, stop_strings, bad_words, batch_size)
+        listed, where = _listed(prompts)
+        found = self.continuations(listed, config, stop_strings, bad_words, batch_size, where)
+        return found[0] if isinstance(prompts, str) else found
 
     def stream(
-        self, prompt: str = "", *, stop_strings: Sequence[str] = (), bad_words: Sequence[str] = (), **settings: Any
+        self,
+        prompt: str = "",
+        *,
+        stop_strings: Sequence[str] = (),
+        bad_words: Sequence[str] = (),
+        **settings: Unpack[ContinuationSettings],
     ) -> Iterator[str]:
         """The text that `generate` gives with the same settings, part by part as it is written.
 
         Only whole letters come, and nothing that could belong to a stop string. Beams come at their end. What is wrong
         with prompt or settings is raised here, not by the iterator.
         """
-        _check_texts([prompt], "prompts")
+        check_text(prompt, "the prompt")
         return self.stream_with(prompt, ContinuationConfig(**settings), stop_strings, bad_words)
 
     def continuations(
@@ -189,7 +224,7 @@ class LanguageModel(TextModel):
         *,
         stop_strings: Sequence[str] = (),
         bad_words: Sequence[str] = (),
-        **settings: Any,
+        **settings: Unpack[ContinuationSettings],
     ) -> "ChatSession":
         """A conversation with the model, which remembers it by being sent all of it again.
 
@@ -208,7 +243,7 @@ class LanguageModel(TextModel):
             self, system=system, template=template, config=config, stop_strings=stop_strings, bad_words=bad_words
         )
 
-    def perplexity(self, text: str | Sequence[str], *, overlap: int = 0) -> "Perplexity":
+    def perplexity(self, text: str | Iterable[str], *, overlap: int = 0) -> "Perplexity":
         """What the model thinks of a text, or of several together, each read by itself.
 
         A model whose texts have marks reads a text after its begin mark and predicts its end mark too; any other
@@ -218,8 +253,7 @@ class LanguageModel(TextModel):
         Raises DataError where there is nothing to predict or a text is not Unicode, ConfigError for an overlap that
         does not fit the context.
         """
-        texts = [text] if isinstance(text, str) else text
-        _check_texts(texts, "texts")
+        texts = [text] if isinstance(text, str) else text_list(text, "texts", "text {}".format)
         return self.perplexity_of(((unicodedata.normalize("NFC", each), True) for each in texts), overlap)
 
     def perplexity_of(
@@ -294,7 +328,8 @@ class LanguageModel(TextModel):
         return lambda: StoppedText(self.tokenizer, stops).ends_with
 
 
-def _check_texts(texts: Sequence[str], name: str) -> None:
-    """Raises ConfigError where a list of texts is something else."""
-    if isinstance(texts, str) or not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-        raise ConfigError(f"the {name} are {texts!r:.60}: give a list of texts")
+def _listed(prompt: str | Iterable[str]) -> tuple[list[str], Where]:
+    """A prompt as a list of one, or the list of several, and how an error calls each."""
+    if isinstance(prompt, str):
+        return [prompt], lambda _: "the prompt"
+    return text_list(prompt, "prompts", "prompt {}".format), "prompt {}".format

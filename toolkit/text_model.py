@@ -10,6 +10,7 @@ from threadpoolctl import ThreadpoolController
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.normal_form import text_list
 
 # Names a text in an error by its number, from 1.
 Where = Callable[[int], str]
@@ -32,6 +33,10 @@ class TextModel:
         self._threads, self._name = ThreadpoolController(), name
         self._most_threads = None if model.parameter_count >= _LARGE else 1
 
+    def __reduce__(self) -> tuple[type, tuple]:
+        """Pickle and copy model and tokenizer; processes and what was computed in advance stay behind."""
+        return type(self), (self.model, self.tokenizer, self._name)
+
     @contextmanager
     def arithmetic(self, threads: int | None = None) -> Iterator[None]:
         """A decoding step of a small model is too small to be divided: two threads were measured several times slower.
@@ -53,8 +58,7 @@ class TextModel:
 
     def _bans(self, words: Sequence[str]) -> list[list[int]]:
         """The ids of words that are not to be written.  Raises ConfigError for one that is empty, or a text alone."""
-        if isinstance(words, str):
-            raise ConfigError(f"bad words are given as a list: [{words!r}], not {words!r}")
+        words = text_list(words, "bad words", "bad word {}".format)
         if not all(words):
             raise ConfigError("a bad word is empty: leave it out")
         bans = []

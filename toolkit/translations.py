@@ -1,14 +1,45 @@
-"""What a translation is made of: its text, its tokens, how probable they are, and which source words they come from."""
+"""What a translation is made of: its text, its tokens, how probable they are, which source words they come from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict
+
+import numpy as np
 
 from toolkit.data.sentences import sentence_text
-from toolkit.decoding import Hypothesis, cross_attention, word_alignment, words_of
+from toolkit.decoding import GenerationSettings, Hypothesis, cross_attention, word_alignment, words_of
 from toolkit.functional.arrays import Array
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.normal_form import check_text
 from toolkit.tokenization.special import EOS
+
+# A translation that is to be scored: a text, or the ids of one.
+Target = str | Iterable[int]
+
+
+class TranslationSettings(GenerationSettings, total=False):
+    """The keywords of `Translator.translate`, for editors and type checkers."""
+
+    prefix: str | Iterable[str]
+    bad_words: Sequence[str]
+    batch_size: int
+    workers: int
+
+
+class TranslationsSettings(TranslationSettings, total=False):
+    """Those of `Translator.translate_n`."""
+
+    num_return_sequences: int
+    alignments: bool
+
+
+class ScoreSettings(TypedDict, total=False):
+    """Those of `Translator.score`."""
+
+    length_penalty: float
+    alignments: bool
+    batch_size: int
 
 
 @dataclass(frozen=True)
@@ -23,19 +54,41 @@ class Translation:
     score: float
     log_prob: float
     finished: bool  # False where the length limit, not the model, ended it
-    ids: list[int]  # without the end mark
-    tokens: list[str]  # how each id is shown, and the end mark where there is one
+    ids: list[int]  # the end mark included where there is one
+    tokens: list[str]  # how each id is shown
     token_log_probs: list[float]  # one for each of `tokens`
     source_tokens: list[str] | None = None  # end mark included
     attention: Array | None = None  # (tokens, source tokens): how far each token looks at each; rows sum to 1
     alignment: list[tuple[int, int]] | None = None  # (source word, target word), counted from 0
+
+    def __eq__(self, other: object) -> bool:
+        """Compare every field, and every number of the attention."""
+        if not isinstance(other, Translation):
+            return NotImplemented
+        one, two = ({**vars(each), "attention": None} for each in (self, other))
+        return one == two and np.array_equal(self.attention, other.attention)
 
 
 def described(hypothesis: Hypothesis, tokenizer: Tokenizer) -> Translation:
     """A hypothesis with its text and its tokens."""
     ids = [*hypothesis.ids, EOS][: len(hypothesis.token_log_probs)]
     tokens = [tokenizer.piece(each) for each in ids]
-    return Translation(sentence_text(tokenizer, hypothesis.ids), tokens=tokens, **hypothesis._asdict())
+    return Translation(
+        sentence_text(tokenizer, hypothesis.ids), tokens=tokens, **hypothesis._replace(ids=ids)._asdict()
+    )
+
+
+def without_end(ids: Sequence[int]) -> list[int]:
+    """Drop the end mark of a translation's ids, where there is one."""
+    return list(ids[:-1] if len(ids) and ids[-1] == EOS else ids)
+
+
+def ids_of(given: Iterable[int], name: str) -> list[int]:
+    """The ids of a translation, without its end mark.  Raises DataError for what is neither a text nor ids."""
+    ids = list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [None]
+    if not all(isinstance(each, int | np.integer) for each in ids):
+        check_text(given, name)
+    return without_end([int(each) for each in ids])
 
 
 def aligned(
@@ -46,11 +99,12 @@ def aligned(
     batch_size: int,
 ) -> list[Translation]:
     """Translations, each of the source of the same number, with attention and alignment."""
-    maps = cross_attention(model, sources, [translation.ids for translation in translations], batch_size)
+    targets = [without_end(translation.ids) for translation in translations]
+    maps = cross_attention(model, sources, targets, batch_size)
     results = []
-    for source, translation, attention in zip(sources, translations, maps, strict=True):
+    for source, target, translation, attention in zip(sources, targets, translations, maps, strict=True):
         source_tokens = [tokenizer.piece(each) for each in [*source, EOS]]
-        target_words = words_of(translation.tokens[: len(translation.ids)])
+        target_words = words_of(translation.tokens[: len(target)])
         alignment = word_alignment(attention, words_of(source_tokens[:-1]), target_words)
         attention = attention[: len(translation.tokens)]  # an output may have been cut off before its end mark
         results.append(replace(translation, source_tokens=source_tokens, attention=attention, alignment=alignment))

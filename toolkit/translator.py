@@ -1,21 +1,31 @@
 """An encoder-decoder with its tokenizer, and all that can be asked of it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 from toolkit.data.sentences import sentence_ids, sentence_text
-from toolkit.decoding import GenerationConfig, Hypothesis, generate, score
+from toolkit.decoding import GenerationConfig, GenerationSettings, Hypothesis, generate, score
 from toolkit.decoding.shared import SharedDecoding
 from toolkit.decoding.step_weights import StepWeights
 from toolkit.errors import ConfigError, DataError
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.text_model import TextModel, Where
 from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.normal_form import text_list
 from toolkit.tokenization.special import CONTROL_IDS
-from toolkit.translations import Translation, aligned, described
+from toolkit.translations import (
+    ScoreSettings,
+    Target,
+    Translation,
+    TranslationSettings,
+    TranslationsSettings,
+    aligned,
+    described,
+    ids_of,
+)
 
 BATCH_SIZE = 64
 
@@ -37,9 +47,15 @@ class Translator(TextModel):
         self._weights, self._shared = StepWeights(), {}
         self.limit = length if model.config.positions == "learned" else max(READING_LIMIT, length)
 
+    @overload
+    def translate(self, text: str, **settings: Unpack[TranslationSettings]) -> str: ...
+
+    @overload
+    def translate(self, text: Iterable[str], **settings: Unpack[TranslationSettings]) -> list[str]: ...
+
     def translate(
         self,
-        text: str | Sequence[str],
+        text: str | Iterable[str],
         *,
         max_new_tokens: int | None = None,
         min_new_tokens: int = 0,
@@ -55,12 +71,12 @@ class Translator(TextModel):
         repetition_penalty: float = 1.0,
         no_repeat_ngram_size: int = 0,
         seed: int = 0,
-        prefix: str | Sequence[str] = "",
+        prefix: str | Iterable[str] = "",
         bad_words: Sequence[str] = (),
         batch_size: int = BATCH_SIZE,
         workers: int = 1,
     ) -> str | list[str]:
-        """Translate a text, or each text of a list; the settings are those of `GenerationConfig`.
+        """Translate a text, or each text of a list or other iterable; the settings are those of `GenerationConfig`.
 
         An empty or blank text has an empty translation. White space at the ends of a text makes no difference, nor
         does more of it than one space between words. Translations are in Unicode normal form C.
@@ -73,8 +89,8 @@ class Translator(TextModel):
             model as it is then, and wait for more until the translator goes or `close` is called. They change the time
             it takes, not the result.
 
-        Raises DataError for a text that is not Unicode or longer than the model can read (`limit` tokens), and for a
-        prefix that leaves no room; ConfigError for a setting out of range.
+        Raises DataError for an item that is no text, a text that is not Unicode or longer than the model can read
+        (`limit` tokens), and for a prefix that leaves no room; ConfigError for a setting out of range.
         """
         config = GenerationConfig(
             max_new_tokens=max_new_tokens,
@@ -92,25 +108,35 @@ class Translator(TextModel):
             no_repeat_ngram_size=no_repeat_ngram_size,
             seed=seed,
         )
-        if isinstance(text, str):
-            prefixes = _each(prefix, 1)
-            return self.translate_all([text], config, batch_size, lambda _: "the text", prefixes, 0, bad_words)[0]
-        prefixes = _each(prefix, len(text))
-        return self.translate_all(text, config, batch_size, prefixes=prefixes, bad_words=bad_words, workers=workers)
+        texts, where = _listed(text)
+        found = self.translate_all(
+            texts, config, batch_size, where, _each(prefix, len(texts)), bad_words=bad_words, workers=workers
+        )
+        return found[0] if isinstance(text, str) else found
+
+    @overload
+    def translate_n(self, texts: str, **settings: Unpack[TranslationsSettings]) -> list[Translation]: ...
+
+    @overload
+    def translate_n(
+        self, texts: Iterable[str], **settings: Unpack[TranslationsSettings]
+    ) -> list[list[Translation]]: ...
 
     def translate_n(
         self,
-        texts: Sequence[str],
+        texts: str | Iterable[str],
         *,
         num_return_sequences: int = 1,
         alignments: bool = False,
-        prefix: str | Sequence[str] = "",
+        prefix: str | Iterable[str] = "",
         bad_words: Sequence[str] = (),
         batch_size: int = BATCH_SIZE,
         workers: int = 1,
-        **settings: Any,
-    ) -> list[list[Translation]]:
-        """For each text up to `num_return_sequences` translations, best first, with their scores; none for a blank one.
+        **settings: Unpack[GenerationSettings],
+    ) -> list[Translation] | list[list[Translation]]:
+        """Find up to `num_return_sequences` translations, best first, with scores: of a text, or of each of a list.
+
+        A blank text has none.
 
         Those that a search finds have different texts: of several ways to spell one in tokens, the most probable is
         kept. There may be fewer than asked for; more beams find more. Samples may repeat.
@@ -119,29 +145,59 @@ class Translator(TextModel):
         refused.
         """
         config = GenerationConfig(num_return_sequences=num_return_sequences, **settings)
-        prefixes = _each(prefix, len(texts))
-        return self.translations(
-            texts, config, batch_size, prefixes=prefixes, bad_words=bad_words, alignments=alignments, workers=workers
+        listed, where = _listed(texts)
+        found = self.translations(
+            listed,
+            config,
+            batch_size,
+            where,
+            _each(prefix, len(listed)),
+            bad_words=bad_words,
+            alignments=alignments,
+            workers=workers,
         )
+        return found[0] if isinstance(texts, str) else found
+
+    @overload
+    def score(self, sources: str, targets: Target, **settings: Unpack[ScoreSettings]) -> Translation: ...
+
+    @overload
+    def score(
+        self, sources: Iterable[str], targets: Iterable[Target], **settings: Unpack[ScoreSettings]
+    ) -> list[Translation]: ...
 
     def score(
         self,
-        sources: Sequence[str],
-        targets: Sequence[str | Sequence[int]],
+        sources: str | Iterable[str],
+        targets: Target | Iterable[Target],
         *,
+        length_penalty: float = 1.0,
+        alignments: bool = False,
+        batch_size: int = BATCH_SIZE,
+    ) -> Translation | list[Translation]:
+        """Compute how probable the model finds a given translation of a source, or each of a list: texts, or ids.
+
+        The ids of a translation that ended by itself have the score that `translate_n` gives it; their end mark may be
+        there or not. Its text has that score only where tokenizing it gives the same ids again.
+
+        Raises DataError for lists of unequal length, a blank source, a text that is too long, and ids that this model
+        does not have.
+        """
+        listed, where = _listed(sources)
+        given = [targets] if isinstance(sources, str) else _targets(targets)
+        found = self.scores(listed, given, length_penalty, alignments, batch_size, where)
+        return found[0] if isinstance(sources, str) else found
+
+    def scores(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[Target],
         length_penalty: float = 1.0,
         alignments: bool = False,
         batch_size: int = BATCH_SIZE,
         where: Where = "text {}".format,
     ) -> list[Translation]:
-        """How probable the model finds each given translation of a source: a text, or the ids of one.
-
-        The ids of a translation that ended by itself have the score that `translate_n` gives it. Its text has that
-        score only where tokenizing it gives the same ids again.
-
-        Raises DataError for lists of unequal length, a blank source, a text that is too long, and ids that this model
-        does not have.
-        """
+        """As `score`.  where: names a source in an error."""
         if len(sources) != len(targets):
             raise DataError(f"{len(sources)} sources and {len(targets)} targets are given: each needs the other")
         encoded = self._encode(sources, where)
@@ -271,14 +327,17 @@ class Translator(TextModel):
                     "translate it sentence by sentence"
                 )
 
-    def _target_ids(self, targets: Sequence[str | Sequence[int]], where: Where) -> list[list[int]]:
+    def _target_ids(self, targets: Sequence[Target], where: Where) -> list[list[int]]:
         """The ids of the translations that are to be scored."""
 
         def which(number: int) -> str:
             return f"the translation of {where(number)}"
 
         texts = self._encode([each if isinstance(each, str) else "" for each in targets], which, ignore_case=False)
-        ids = [text if isinstance(each, str) else list(each) for text, each in zip(texts, targets, strict=True)]
+        ids = [
+            text if isinstance(each, str) else ids_of(each, which(number))
+            for number, (text, each) in enumerate(zip(texts, targets, strict=True), start=1)
+        ]
         self._check_lengths(ids, which)
         size = self.tokenizer.vocab_size
         for number, own in enumerate(ids, start=1):
@@ -307,10 +366,25 @@ def _distinct(translations: list[Translation]) -> list[Translation]:
     return list(first.values())
 
 
-def _each(prefix: str | Sequence[str], count: int) -> Sequence[str] | None:
+def _listed(text: str | Iterable[str]) -> tuple[list[str], Where]:
+    """A text as a list of one, or the list of several, and how an error calls each."""
+    if isinstance(text, str):
+        return [text], lambda _: "the text"
+    return text_list(text, "texts", "text {}".format), "text {}".format
+
+
+def _each(prefix: str | Iterable[str], count: int) -> list[str] | None:
     """A prefix for each of `count` texts."""
     if isinstance(prefix, str):
         return [prefix] * count if prefix else None
-    if len(prefix) != count:
-        raise DataError(f"{len(prefix)} prefixes are given for {count} texts: give one for each, or one for all")
-    return prefix
+    prefixes = text_list(prefix, "prefixes", "prefix {}".format)
+    if len(prefixes) != count:
+        raise DataError(f"{len(prefixes)} prefixes are given for {count} texts: give one for each, or one for all")
+    return prefixes
+
+
+def _targets(given: Iterable[Target]) -> list[Target]:
+    """Translations that belong to a list of sources."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ConfigError(f"the sources are a list, and the targets {given!r:.60}: give a list of as many")
+    return list(given)

@@ -51,7 +51,7 @@ def test_n_best_lists_are_sorted_and_distinct_and_their_parts_add_up(translate):
         assert len({tuple(translation["ids"]) for translation in translations}) == len(translations)
         for translation in translations:
             assert sum(translation["token_log_probs"]) == pytest.approx(translation["log_prob"], abs=1e-4)
-            assert len(translation["tokens"]) == len(translation["token_log_probs"]) == len(translation["ids"]) + 1
+            assert len(translation["tokens"]) == len(translation["token_log_probs"]) == len(translation["ids"])
 
 
 @pytest.mark.parametrize("flags", [[], ["--num-beams", 2, "--num-return-sequences", 2], ["--forced-end", "none"]])

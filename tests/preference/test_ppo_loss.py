@@ -23,7 +23,7 @@ def task_of(reference, **settings) -> PPOTask:
 
 
 def experience_of(model: ActorCritic, task: PPOTask) -> list[Experience]:
-    reference = task.reference.model
+    reference = task.reference
     return task.experience(random_episodes(model, reference, task.config.temperature))
 
 

@@ -4,7 +4,7 @@ import os
 import weakref
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from toolkit.chat.files import read_conversation, write_conversation
 from toolkit.chat.history import Exchange, History, Sent, Turn
@@ -16,7 +16,7 @@ from toolkit.decoding import ContinuationConfig, KeptPrompt
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.language_model import LanguageModel
 from toolkit.tokenization import StopStrings
-from toolkit.tokenization.normal_form import normal_form
+from toolkit.tokenization.normal_form import check_text, normal_form
 from toolkit.tokenization.surface import REPLACEMENT
 
 # Room that is kept for a reply: a part of the context, and no more than so many tokens.
@@ -81,6 +81,11 @@ class ChatSession:
         self.last: Reply | None = None  # the latest reply
         self._sent: Sent | None = None  # what it was told
         self.system = system
+
+    def __getstate__(self) -> dict[str, Any]:
+        """End the reply that is being written, and give pickle and copy the conversation."""
+        self.stop()
+        return vars(self)
 
     @property
     def messages(self) -> list[Message]:
@@ -200,8 +205,10 @@ class ChatSession:
         self._history, self._replies, self.last = history, len(history.exchanges), None
 
     def _turn(self, role: Literal["system", "user"], text: str) -> Turn:
+        name = "the system message" if role == "system" else "the message"
+        check_text(text, name)
         content = normal_form(text)
-        check_content(content, "the system message" if role == "system" else "the message")
+        check_content(content, name)
         return self._history.turn(Message(role, content))
 
     @property

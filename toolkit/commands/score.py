@@ -98,7 +98,7 @@ class _Work:
         requests = [*_requests(window)]
         places = [window.where(number) for number, (_, targets) in enumerate(requests, start=1) for _ in targets]
         scored = iter(
-            self._translator.score(
+            self._translator.scores(
                 [source for source, targets in requests for _ in targets],
                 [target for _, targets in requests for target in targets],
                 length_penalty=self._command.length_penalty,

@@ -1,7 +1,7 @@
 """Decoding: the KV cache, searches and samplers that write one token at a time, and what they wrote, looked at."""
 
 from toolkit.decoding.alignment import cross_attention, word_alignment, words_of
-from toolkit.decoding.config import ContinuationConfig, GenerationConfig
+from toolkit.decoding.config import ContinuationConfig, ContinuationSettings, GenerationConfig, GenerationSettings
 from toolkit.decoding.continuation import continue_prompts, stream_prompt
 from toolkit.decoding.generate import generate
 from toolkit.decoding.hypothesis import Hypothesis
@@ -11,7 +11,9 @@ from toolkit.decoding.scoring import score
 
 __all__ = [
     "ContinuationConfig",
+    "ContinuationSettings",
     "GenerationConfig",
+    "GenerationSettings",
     "Hypothesis",
     "KeptPrompt",
     "Observer",

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, fields
-from typing import Literal, get_args, get_origin
+from typing import Literal, TypedDict, get_args, get_origin
 
 from toolkit.errors import ConfigError
 
@@ -134,6 +134,31 @@ class ContinuationConfig(GenerationConfig):
     min_p: float = 0.1
     # At the end of the context: stop, or slide, which reads the last half again and goes on.
     past_context: Literal["stop", "slide"] = "stop"
+
+
+class GenerationSettings(TypedDict, total=False):
+    """The settings of a `GenerationConfig` as keywords, for editors and type checkers."""
+
+    max_new_tokens: int | None
+    min_new_tokens: int
+    num_beams: int
+    early_stopping: Literal[True, False, "never", "settled"]
+    forced_end: Literal["scored", "free", "none"]
+    length_penalty: float
+    do_sample: bool
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    repetition_penalty: float
+    no_repeat_ngram_size: int
+    seed: int
+
+
+class ContinuationSettings(GenerationSettings, total=False):
+    """Those of a `ContinuationConfig`."""
+
+    past_context: Literal["stop", "slide"]
 
 
 def _is_finite(value: object) -> bool:

@@ -25,6 +25,10 @@ class KeptPrompt:
         self.reused = 0  # how many tokens of the last prompt were not read again
         self._model = model
 
+    def __reduce__(self) -> tuple[type, tuple]:
+        """Pickle and copy the model alone: what was read is read again."""
+        return type(self), (self._model,)
+
     def begin(self, text: Array) -> Array:
         """Keep what is the beginning of a text, forget the rest, and say what remains to be read of the text."""
         if self.weights.renew(self._model.vector):

@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -104,6 +106,19 @@ class Model(Module):
         """Every parameter, with where it begins in the vector."""
         return list(self._places)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Give pickle and copy everything but the vector: its values travel once, with the parameters."""
+        return {name: value for name, value in vars(self).items() if name not in ("vector", "_places")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Put the parameters into a vector of their own again."""
+        vars(self).update(state)
+        if "decayed" in state:  # it had been allocated
+            values = self.arrays()
+            self.allocate(next(iter(values.values())).dtype.type)
+            for name, value in self.arrays().items():
+                value[...] = values[name]
+
     def rows_first(self, vector: Array) -> Array:
         """A copy of another vector of this length with every matrix row after row, as arrays are written to files."""
         copy = vector.copy()
@@ -177,10 +192,18 @@ def ones(_generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 def normal(std: float) -> Initializer:
     """N(0, std²)."""
-    return lambda generator, shape: generator.standard_normal(shape) * std
+    return partial(_normal, std)
+
+
+def _normal(std: float, generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return generator.standard_normal(shape) * std
 
 
 def xavier_uniform(fan_in: int, fan_out: int) -> Initializer:
     """U(-a, a) with a = √(6 / (fan_in + fan_out)) (Glorot and Bengio 2010, eq. 16)."""
     bound = (6 / (fan_in + fan_out)) ** 0.5
-    return lambda generator, shape: generator.uniform(-bound, bound, shape)
+    return partial(_uniform, bound)
+
+
+def _uniform(bound: float, generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return generator.uniform(-bound, bound, shape)

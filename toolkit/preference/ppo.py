@@ -20,7 +20,6 @@ from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.preference.advantages import advantages_of, token_rewards, whitened
 from toolkit.preference.examples import reply_batch
-from toolkit.preference.frozen import Frozen
 from toolkit.preference.policy import never_written, reply_log_probs, reply_log_probs_backward
 from toolkit.preference.rollout import Episode, Score, check_prompts, episodes_of, write_replies
 
@@ -134,7 +133,7 @@ class PPOTask:
         self.prompts = {name: [np.asarray(each, np.int64) for each in part] for name, part in given.items()}
         self.end, self.score, self.config = end, score, config
         self._excluded = never_written(end)
-        self.reference = Frozen(reference)
+        self.reference = reference
         for name, part in self.prompts.items():
             if not part:
                 raise DataError(f"there are no {name} prompts: give at least one to train and one to validate on")
@@ -160,7 +159,7 @@ class PPOTask:
         )
         return episodes_of(
             model,
-            self.reference.model,
+            self.reference,
             self.score,
             prompts,
             replies,

@@ -58,13 +58,11 @@ class PPOTrainer(Trainer):
                 )
         if config.accumulation != 1:
             raise ConfigError(f"accumulation is {config.accumulation}: an update of PPO is one minibatch, choose 1")
-        build = functools.partial(
-            ActorCritic, settings_like(ActorCriticConfig, task.reference.model.config, dropout=False)
-        )
+        build = functools.partial(ActorCritic, settings_like(ActorCriticConfig, task.reference.config, dropout=False))
         super().__init__(build, task, config, run, tokenizer, evaluate, quiet, self._begin)
 
     def _begin(self, model: ActorCritic) -> None:
-        reference, score = self.task.reference.model, self.task.score
+        reference, score = self.task.reference, self.task.score
         critic = score.critic() if isinstance(score, ModelScore) else _indifferent(reference)
         model.begin_from(reference, critic)
 

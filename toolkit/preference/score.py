@@ -12,7 +12,6 @@ from toolkit.models.reward import RewardModel, copy_values
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.preference.examples import whole_texts
-from toolkit.preference.frozen import Frozen
 from toolkit.preference.ppo import PPOConfig
 from toolkit.preference.rollout import Reply, together, write_replies
 
@@ -24,15 +23,15 @@ class ModelScore:
     """The reward of a reward model, shifted and scaled: (r - mean) / std.  A `Score`; see `normalized_score`."""
 
     def __init__(self, model: RewardModel, mean: float = 0.0, std: float = 1.0):
-        self._frozen, self.mean, self.std = Frozen(model), mean, std
+        self._model, self.mean, self.std = model, mean, std
 
     def __call__(self, prompts: Sequence[Array], replies: Sequence[Array], memory: Pool) -> Array:
-        rewards = self._frozen.model.values(*whole_texts(prompts, replies), Tape(memory=memory))
+        rewards = self._model.values(*whole_texts(prompts, replies), Tape(memory=memory))
         return (rewards - self.mean) / self.std
 
     def critic(self) -> RewardModel:
         """A reward model whose own rewards are on this scale: what a critic begins from."""
-        model = self._frozen.model
+        model = self._model
         scaled = RewardModel(model.config)
         scaled.allocate(model.vector.dtype.type)
         copy_values(model, scaled)

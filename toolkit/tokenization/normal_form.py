@@ -2,11 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 
 import numpy as np
 
-from toolkit.errors import DataError
+from toolkit.errors import ConfigError, DataError
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -14,6 +14,33 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def normal_form(text: str) -> str:
     """The text in Unicode normal form C: letters that look alike are alike."""
     return unicodedata.normalize("NFC", text)
+
+
+def check_text(value: object, name: str) -> None:
+    """Raises DataError, which calls the value by its `name`, for what is no text."""
+    if not isinstance(value, str):
+        shown = " ".join(f"{value!r:.40}".split())
+        raise DataError(f"{name} is {shown} ({type(value).__name__}), not a text: make it one, or leave it out")
+
+
+def text_list(given: Iterable[str], name: str, item: Callable[[int], str]) -> list[str]:
+    """List texts that come in any iterable with an order: a list, a generator, an array, a column of a table.
+
+    name, item: what an error calls them, and the one of a number from 1. Raises ConfigError for what is no such
+    iterable, a text alone too, and DataError for an item that is no text.
+    """
+    if isinstance(given, str):
+        raise ConfigError(f"{name} are given as a list: [{given!r:.60}], not {given!r:.60}")
+    try:
+        if isinstance(given, bytes | bytearray | Mapping | Set):
+            raise TypeError
+        items = iter(given)
+    except TypeError:
+        raise ConfigError(f"{name} are given as a list of texts, not {given!r:.60}") from None
+    texts = list(items)
+    for number, text in enumerate(texts, start=1):
+        check_text(text, item(number))
+    return texts
 
 
 def utf8_bytes(text: str) -> np.ndarray:

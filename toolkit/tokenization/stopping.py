@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from toolkit.errors import ConfigError
+from toolkit.tokenization.normal_form import text_list
 
 
 class StopStrings:
@@ -19,9 +20,8 @@ class StopStrings:
     """
 
     def __init__(self, stops: Sequence[str]):
-        """Raises ConfigError for a stop string that is empty, and for a text in the place of a list of texts."""
-        if isinstance(stops, str):
-            raise ConfigError(f"stop strings are given as a list: [{stops!r}], not {stops!r}")
+        """Raises ConfigError for a stop string that is empty and for what is no list, DataError for what is no text."""
+        stops = text_list(stops, "stop strings", "stop string {}".format)
         if not all(stops):
             raise ConfigError("a stop string is empty: leave it out, or say what should end the text")
         self._stops = tuple(unicodedata.normalize("NFC", stop) for stop in stops)
