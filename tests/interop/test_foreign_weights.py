@@ -97,7 +97,7 @@ def test_other_formats_are_not_opened(tmp_path):
 
 def test_quantised_weights(store):
     with pytest.raises(ModelError, match="a is stored as I8: weights must be float32, float16 or bfloat16"):
-        store({"a": np.ones(3, np.int8)})
+        store({"a": np.ones(3, np.int8)})["a"]
 
 
 ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}

@@ -68,7 +68,7 @@ DAMAGED = [
     ({"d_model": "8"}, 'd_model is "8", not a whole number'),
     ({"encoder_layers": 0}, "encoder_layers is 0, but must be at least 1"),
     ({"scale_embedding": 1}, "scale_embedding is 1, not true or false"),
-    ({"dropout": 10**400}, "dropout is larger than any number"),
+    ({"dropout": 10**400}, "it has a number of 401 digits"),
     ({"dropout": float("nan")}, "cannot be: embedding_dropout is nan"),
     ({"d_model": 10**9}, "describes a larger model than the weights beside it"),
     ({"decoder_layers": 10**9}, "describes a larger model than the weights beside it"),

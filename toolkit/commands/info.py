@@ -11,6 +11,7 @@ from toolkit.display import json_text
 from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, load_model, read_json, read_metrics
+from toolkit.models.tensors import read_tensors
 from toolkit.text_model import TextModel
 from toolkit.tokenization import load_tokenizer
 
@@ -46,20 +47,13 @@ def describe(directory: Path) -> dict[str, Any]:
         "format": config["format"],
         "parameters": {"total": model.parameter_count, **parts},
         "bytes": {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()},
-        "weights": _stored_type(directory / WEIGHTS_FILE),
+        "weights": ", ".join(sorted({tensor.dtype for tensor in read_tensors(directory / WEIGHTS_FILE).values()})),
         "tokenizer": tokenizer and {"kind": type(tokenizer).__name__, "vocab_size": tokenizer.vocab_size},
         "settings": config["model"],
         "command": metrics.pop("command", None),
         "training": settings if isinstance(settings := metrics.pop("settings", {}), dict) else {},
         "metrics": metrics,
     }
-
-
-def _stored_type(path: Path) -> str:
-    from safetensors import safe_open
-
-    with safe_open(path, "numpy") as file:
-        return ", ".join(sorted({file.get_slice(name).get_dtype() for name in file.keys()}))  # noqa: SIM118
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:

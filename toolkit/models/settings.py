@@ -1,10 +1,17 @@
 """What every model's settings must be."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolkit.errors import ConfigError
 from toolkit.tokenization.special import BOS
+from toolkit.untrusted import FLAG, Number, Record, Text, Whole
+
+# The longest context of any model, in tokens: what a number costs nothing to write must not cost memory to obey.
+LONGEST_CONTEXT = 1 << 20
+
+_SCHEMAS = {int: Whole(), float: Number(), bool: FLAG, str: Text()}
 
 
 def check_settings(config: Any, counts: Sequence[str], choices: Mapping[str, Sequence[str]]) -> None:
@@ -16,6 +23,8 @@ def check_settings(config: Any, counts: Sequence[str], choices: Mapping[str, Seq
     for name in counts:
         if getattr(config, name) < 1:
             raise ConfigError(f"{name} is {getattr(config, name)}: it must be at least 1")
+    if getattr(config, "max_length", 1) > LONGEST_CONTEXT:
+        raise ConfigError(f"max_length is {config.max_length}: it must be at most {LONGEST_CONTEXT:,} tokens")
     if config.width % config.heads:
         raise ConfigError(f"width {config.width} cannot be divided into {config.heads} heads")
     row = getattr(config, "begin_row", BOS)
@@ -27,3 +36,8 @@ def check_settings(config: Any, counts: Sequence[str], choices: Mapping[str, Seq
     for name, words in choices.items():
         if getattr(config, name) not in words:
             raise ConfigError(f"{name} is {getattr(config, name)!r}: it must be one of {', '.join(words)}")
+
+
+def settings_schema(config_class: type) -> Record:
+    """What a file may hold as the settings of a model, by the types of their defaults; all may be left out."""
+    return Record({field.name: _SCHEMAS[type(field.default)] for field in dataclasses.fields(config_class)})

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import atomic_writer
@@ -21,14 +20,15 @@ from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardConfig, RewardModel
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from toolkit.models.settings import settings_schema
+from toolkit.models.tensors import read_tensors
 from toolkit.nn.module import Model
+from toolkit.untrusted import OBJECT, SETTINGS_BYTES, Record, Schema, UnfitError, check, parse_json, read_bytes
 
 FORMAT_VERSION = 1
 CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
 
-_TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-
-_LONGEST_SHOWN = 60
+_STORED = ("F32", "F16", "F64")
 
 # Every kind of model that a directory can hold, by the name in its config.json.
 _KINDS = {
@@ -118,20 +118,20 @@ def save_metrics(directory: Path, metrics: dict[str, Any]) -> None:
     write_json(directory / METRICS_FILE, metrics)
 
 
-def read_json(path: Path, whole: str = "model") -> dict[str, Any]:
-    """A JSON object.  Raises ModelError where the file is missing, without which there is no `whole`, or not one."""
+def read_json(path: Path, whole: str = "model", schema: Schema = OBJECT, most: int = SETTINGS_BYTES) -> Any:
+    """The JSON in a file of at most so many bytes, an object where the schema does not say otherwise.
+
+    Raises ModelError where the file is missing, without which there is no `whole`, or holds something else.
+    """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        return check(parse_json(read_bytes(path, most)), schema)
     except FileNotFoundError:
         what = "is not a directory" if not path.parent.is_dir() else f"has no {path.name}"
         raise ModelError(f"{path.parent} is not a {whole}: it {what}") from None
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise ModelError(f"{path} is damaged: it is not JSON") from None
-    if not isinstance(value, dict):
-        raise ModelError(f"{path} is damaged: it is not a JSON object")
-    return value
+    except UnfitError as error:
+        raise ModelError(f"{path} is damaged: {error}") from None
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
@@ -141,31 +141,30 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 def _config_from(config_class: type, values: Any, where: Path) -> Any:
-    known = {field.name: type(field.default) for field in dataclasses.fields(config_class)}
-    if not isinstance(values, dict):
-        raise ModelError(f'{where} is damaged: its settings, under "model", are {_shown(values)}')
-    if unknown := sorted(values.keys() - known.keys()):
-        raise ModelError(f"{where} has settings that this version does not know: {', '.join(map(repr, unknown))}")
-    for name, value in values.items():
-        if type(value) is not known[name] and not (known[name] is float and type(value) is int):
-            raise ModelError(f"{where} is damaged: {name} is {_shown(value)}, not {_TYPE_NAMES[known[name]]}")
     try:
-        return config_class(**values)
-    except (ConfigError, TypeError) as error:
-        raise ModelError(f"{where} is damaged: {error}") from None
-
-
-def _shown(value: Any) -> str:
-    """A value of a JSON file as it stands there, or its beginning."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+        return config_class(**check({"model": values}, Record({"model": settings_schema(config_class)}))["model"])
+    except (ConfigError, UnfitError) as error:
+        raise ModelError(f"{where} is damaged or from another version: {error}") from None
 
 
 def read_arrays(path: Path, whole: str = "model") -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file.  Raises ModelError where it is missing, or damaged; see `read_json`."""
+    """The arrays of a safetensors file of ours, mapped: they cannot be written to.
+
+    Raises ModelError where it is missing, damaged, or of other types than are written here; see `read_json`.
+    """
     try:
-        return load_file(path)
+        tensors = read_tensors(path)
+        if odd := next((name for name, tensor in tensors.items() if tensor.dtype not in _STORED), None):
+            raise ModelError(
+                f"{path}: {odd} is stored as {tensors[odd].dtype}, and this toolkit writes float32 and float16: "
+                "convert it, or toolkit import the model that it comes from"
+            )
+        return {name: tensor.read() for name, tensor in tensors.items()}
     except FileNotFoundError:
         raise ModelError(f"{path.parent} is not a {whole}: it has no {path.name}") from None
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise ModelError(f"{path} is damaged or is not a safetensors file: copy the whole {whole} again") from error
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from None
+    except UnfitError as error:
+        raise ModelError(
+            f"{path} is damaged or is not a safetensors file ({error}): copy the whole {whole} again"
+        ) from None

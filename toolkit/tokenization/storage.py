@@ -7,15 +7,18 @@ from typing import Any
 
 from toolkit.errors import DataError, ModelError
 from toolkit.files import atomic_writer
+from toolkit.untrusted import ANYTHING, VOCABULARY_BYTES, Record, Text, UnfitError, check, parse_json, read_bytes
 
 JSON_FILE = "tokenizer.json"  # of the tokenizers that are not SentencePiece's
 JSON_VERSION = 1
 
+_SETTINGS = Record({"kind": Text()}, needed=("kind",), others=ANYTHING)
+
 
 def read_file(path: Path) -> bytes:
-    """The content of a tokenizer's file. Raises ModelError if it is missing or unreadable."""
+    """The content of a tokenizer's file. Raises ModelError if it is missing, unreadable or too large."""
     try:
-        return path.read_bytes()
+        return read_bytes(path, VOCABULARY_BYTES)
     except FileNotFoundError as error:
         raise ModelError(f"{path} does not exist: a model directory holds its tokenizer there") from error
     except OSError as error:
@@ -37,11 +40,9 @@ def read_settings(directory: str | os.PathLike[str]) -> dict[str, Any]:
     """What `write_settings` has written, "kind" and all. Raises ModelError if it is missing, damaged or foreign."""
     path = Path(directory) / JSON_FILE
     try:
-        settings = json.loads(read_file(path).decode("utf-8"))
-    except (ValueError, RecursionError):
-        settings = None
-    if not isinstance(settings, dict) or not isinstance(settings.get("kind"), str):
-        raise damaged(path)
+        settings = check(parse_json(read_file(path)), _SETTINGS)
+    except UnfitError:
+        raise damaged(path) from None
     version = settings.pop("version", None)
     if version != JSON_VERSION or isinstance(version, bool):
         found = "no format version" if version is None else f"format version {version!r:.60}"

@@ -99,7 +99,7 @@ SETTINGS: dict[str, tuple[Harm, str]] = {
     ),
     "of a number of a hundred digits": (
         setting(vocab_size=10**100, decoder_vocab_size=10**100),
-        "describes a larger model",
+        "marian/config.json is damaged: it has a number of 101 digits",
     ),
     "of fewer tokens": (setting(vocab_size=50, decoder_vocab_size=50), "as token 50, but the model has only 50 tokens"),
     "of dropout that is not a number": (setting(dropout=float("nan")), "describes a model that cannot be"),
@@ -118,7 +118,7 @@ STORED: dict[str, tuple[Harm, str]] = {
     **{f"cut to {keep}": (cut(WEIGHTS, keep), "model.safetensors is damaged") for keep in (0, 9, 0.05, 0.5, 0.999)},
     "gone": (remove(WEIGHTS), "marian has no weights: there is no model.safetensors, nor"),
     "a directory": (directory(WEIGHTS), "model.safetensors cannot be read"),
-    "an endless supply of nothing": (link(WEIGHTS, "/dev/null"), "model.safetensors is damaged"),
+    "an endless supply of nothing": (link(WEIGHTS, "/dev/null"), "model.safetensors cannot be read: it is a pipe or"),
     "gone to zeros": (change(WEIGHTS, lambda content: bytes(len(content))), "model.safetensors"),
     "not downloaded": (write(WEIGHTS, NOT_DOWNLOADED), "is damaged or is not a safetensors file"),
     "a pickle of PyTorch": (
@@ -127,7 +127,7 @@ STORED: dict[str, tuple[Harm, str]] = {
     ),
     "of TensorFlow": (both(remove(WEIGHTS), write("marian/tf_model.h5", "HDF")), "has its weights in tf_model.h5"),
     "a header that is a list": (header(lambda _: [], WEIGHTS), "model.safetensors is damaged"),
-    "without arrays": (header(lambda _: {}, WEIGHTS), "larger model than the weights"),
+    "without arrays": (header(lambda _: {}, WEIGHTS), "it does not end where its tensors do"),
     "of four bits": (
         header(lambda values: values[max(values)].update(dtype="F4"), WEIGHTS),
         "is stored as F4: weights must be float32, float16 or bfloat16",
@@ -174,11 +174,11 @@ IN_SHARDS: dict[str, tuple[Harm, str]] = {
     "one cut": (cut(SHARD, 0.7), f"{SHARD} is damaged"),
     "one not downloaded": (write(SHARD, NOT_DOWNLOADED), f"{SHARD} is damaged or is not a safetensors file"),
     "none in the index": (edit(INDEX, lambda index: index.update(weight_map={})), "larger model than the weights"),
-    "no list in the index": (write(INDEX, "{}"), "does not say which file has which weights"),
+    "no list in the index": (write(INDEX, "{}"), f"{INDEX} is damaged: it has no weight_map"),
     "an index cut": (cut(INDEX, 0.5), f"{INDEX} is damaged"),
     "an index that leads elsewhere": (
         edit(INDEX, lambda index: index["weight_map"].update(more="../llama/model.safetensors")),
-        "'../llama/model.safetensors' is no name of a file beside it",
+        'weight_map.more is "../llama/model.safetensors", not the name of a file beside it',
     ),
     "an index that forgets one": (
         edit(INDEX, lambda index: {"weight_map": {"a": "model-00001-of-00002.safetensors"}}),

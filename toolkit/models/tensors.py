@@ -1,0 +1,89 @@
+"""Tensors in a safetensors file, mapped: each is read from the disk where it is looked at.
+
+The format: eight bytes that say how long the header is, the header, a JSON object of name -> {dtype, shape,
+data_offsets}, and the tensors, in C order, little endian, one behind the other up to the end of the file. NumPy knows
+no bfloat16: it is the upper half of a float32.
+"""
+
+import math
+import mmap
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from toolkit.functional.arrays import Array
+from toolkit.untrusted import (
+    OBJECT,
+    SETTINGS_BYTES,
+    Items,
+    Maybe,
+    Record,
+    Text,
+    UnfitError,
+    Whole,
+    check,
+    map_bytes,
+    parse_json,
+)
+
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # those that weights may have
+
+_SIZES = {name: np.dtype(dtype).itemsize for name, dtype in DTYPES.items()}
+_MOST_DIMENSIONS, _MOST_NUMBERS = 32, 1 << 48
+_LENGTH = 8  # bytes
+
+_ENTRY = {"dtype": Text(16), "shape": Items(Whole(0), _MOST_DIMENSIONS), "data_offsets": Items(Whole(0), 2, 2)}
+_HEADER = Record({"__metadata__": Maybe(OBJECT)}, others=Record(_ENTRY, needed=tuple(_ENTRY), others=OBJECT))
+
+
+class Tensor(NamedTuple):
+    """Where a tensor lies, and what it is."""
+
+    content: mmap.mmap | bytes
+    dtype: str  # as the format calls it
+    shape: tuple[int, ...]
+    start: int  # in the content
+
+    def read(self) -> Array:
+        """The values, bfloat16 as float32, the others as a view that cannot be written to.
+
+        Raises UnfitError where they are of none of the DTYPES.
+        """
+        if self.dtype not in DTYPES:
+            raise UnfitError(f"is stored as {self.dtype}: weights must be float32, float16 or bfloat16")
+        count = math.prod(self.shape)
+        raw = np.frombuffer(self.content, DTYPES[self.dtype], count, self.start) if count else np.empty(0, np.float32)
+        if self.dtype == "BF16":
+            raw = (raw.astype(np.uint32) << 16).view(np.float32)
+        return raw.reshape(self.shape)
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file by name, of whatever type.
+
+    Raises OSError where it cannot be read, UnfitError where it is damaged: every byte behind the header must belong to
+    one tensor.
+    """
+    content = map_bytes(path)
+    length = int.from_bytes(content[:_LENGTH], "little")
+    begin = _LENGTH + length
+    if not length or begin > min(len(content), SETTINGS_BYTES):
+        raise UnfitError("has no header")
+    header = check(parse_json(content[_LENGTH:begin]), _HEADER)
+    header.pop("__metadata__", None)
+    end = 0
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        first, last = entry["data_offsets"]
+        if math.prod(length or 1 for length in entry["shape"]) > _MOST_NUMBERS:
+            raise UnfitError("has a shape that no array has", f"{name:.60}")
+        size = math.prod(entry["shape"]) * _SIZES.get(entry["dtype"], 0)
+        if first != end or last < first or (size != last - first and entry["dtype"] in DTYPES):
+            raise UnfitError("does not lie where it should", f"{name:.60}")
+        end = last
+    if begin + end != len(content):
+        raise UnfitError("does not end where its tensors do")
+    return {
+        name: Tensor(content, entry["dtype"], tuple(entry["shape"]), begin + entry["data_offsets"][0])
+        for name, entry in header.items()
+    }

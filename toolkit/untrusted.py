@@ -1,0 +1,300 @@
+"""The one door by which files come in: what is opened, how much of it is read, and what may stand in it.
+
+A file may be cut off, come from another program, or be made to do harm. So nothing is opened that is no file, nothing
+is read before its size has been compared, and what was read is compared with a schema: types, ranges, lengths and
+depth. Behind the door every value is what its reader takes it for.
+
+    SHAPE = Record({"layers": Whole(1, 9_999), "tokens": Items(Text())}, others=ANYTHING)
+    shape = check(parse_json(read_bytes(path, SETTINGS_BYTES)), SHAPE)
+
+Whatever does not fit is an UnfitError, whatever cannot be read an OSError; both hold the words for a sentence, to which
+the reader adds the name of the file and what to do.
+"""
+
+import errno
+import json
+import math
+import mmap
+import os
+import re
+import stat
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, BinaryIO
+
+SETTINGS_BYTES = 1 << 24  # the most that a file of settings or figures may have
+VOCABULARY_BYTES = 1 << 28  # the most that a tokenizer, or a list of tokens or tensors, may have
+DEEPEST = 64  # lists and objects within each other
+LARGEST = 2**63 - 1  # the largest whole number that a file may hold, and with its sign the smallest
+
+_LONGEST_SHOWN = 60
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # JSON can spell it, and no text in UTF-8 has it
+
+# Not to wait for whoever writes to a pipe, nor to take a terminal for our own.
+_CAREFULLY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+
+
+class NotAFileError(OSError):
+    """A pipe, a device or a socket where a file should be."""
+
+
+class UnfitError(ValueError):
+    """What is wrong with the content of a file, as a clause: `model.width is "a", not a whole number from 1 to 9`."""
+
+    def __init__(self, problem: str, path: str = "it"):
+        super().__init__(f"{path} {problem}")
+        self.problem, self._path = problem, path
+
+    def within(self, key: str | int) -> "UnfitError":
+        """The same, of something that holds it under this key."""
+        inner = "" if self._path == "it" else self._path if self._path.startswith("[") else f".{self._path}"
+        return UnfitError(self.problem, (f"[{key}]" if isinstance(key, int) else f"{key:.60}") + inner)
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file for reading bytes, without waiting.
+
+    Raises OSError for what is missing or may not be read, IsADirectoryError, and NotAFileError for whatever else is no
+    file.
+    """
+    return open(path, "rb", opener=_opener)
+
+
+def _opener(path: str, flags: int) -> int:
+    refusal = NotAFileError(errno.EINVAL, "it is a pipe or a device, not a file", path)
+    try:
+        descriptor = os.open(path, flags | _CAREFULLY)
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP):  # how a socket answers
+            raise refusal from None
+        raise
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` refuses the latter
+        return descriptor
+    os.close(descriptor)
+    raise refusal
+
+
+def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
+    """The content of a file.
+
+    Raises OSError as `open_regular` does, and for more than `most` bytes, of which it reads none.
+    """
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(most + 1) if size <= most else b""
+    if max(size, len(content)) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes, the most that a file of its kind may have", path)
+    return content
+
+
+def map_bytes(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
+    """The content of a file that the system reads where it is looked at.  Raises OSError as `open_regular` does."""
+    with open_regular(path) as file:
+        if not os.fstat(file.fileno()).st_size:  # nothing cannot be mapped
+            return b""
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def parse_json(content: bytes | str) -> Any:
+    """What JSON in UTF-8 says.  NaN and infinities are numbers: `Number` is what refuses them.
+
+    Raises UnfitError for what is not JSON, for a whole number beyond 64 bits and for more than DEEPEST levels.
+    """
+    try:
+        value = json.loads(content.decode("utf-8") if isinstance(content, bytes) else content, parse_int=_whole)
+    except UnfitError:
+        raise
+    except RecursionError:
+        raise UnfitError("is nested too deeply") from None
+    except ValueError as error:
+        raise UnfitError("is not JSON") from error
+    _check_depth(value)
+    return value
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 20 or abs(int(digits)) > LARGEST:
+        raise UnfitError(f"has a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(DEEPEST):
+        inner = (each.values() if type(each) is dict else each for each in level if type(each) in (dict, list))
+        level = [each for values in inner for each in values if type(each) in (dict, list)]
+        if not level:
+            return
+    raise UnfitError("is nested too deeply")
+
+
+class Schema(ABC):
+    """What a value may be."""
+
+    words: str  # the same, for a sentence
+
+    @abstractmethod
+    def check(self, value: Any) -> None:
+        """Raises UnfitError for a value that is something else."""
+
+    def refusal(self, value: Any) -> UnfitError:
+        return UnfitError(f"is {shown(value)}, not {self.words}")
+
+
+def check(value: Any, schema: Schema) -> Any:
+    """The value itself.  Raises UnfitError, naming the place, where it does not fit."""
+    schema.check(value)
+    return value
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in a file, or its beginning."""
+    if isinstance(value, str):
+        value = value[: _LONGEST_SHOWN + 1]
+    parts = json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value)
+    text = "".join(islice(parts, _LONGEST_SHOWN))
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+class _Anything(Schema):
+    words = "anything"
+
+    def check(self, value: Any) -> None:
+        pass
+
+
+ANYTHING = _Anything()
+
+
+@dataclass(frozen=True)
+class Only(Schema):
+    """What a rule says yes to."""
+
+    words: str
+    rule: Callable[[Any], bool]
+
+    def check(self, value: Any) -> None:
+        if not self.rule(value):
+            raise self.refusal(value)
+
+
+FLAG = Only("true or false", lambda value: type(value) is bool)
+
+
+@dataclass(frozen=True)
+class Whole(Schema):
+    """A whole number within bounds, of which true and 1.0 are none."""
+
+    low: int = -LARGEST
+    high: int = LARGEST
+
+    @property
+    def words(self) -> str:
+        if self.low == -LARGEST:
+            return "a whole number"
+        return (
+            f"a whole number of at least {self.low}"
+            if self.high == LARGEST
+            else (f"a whole number from {self.low} to {self.high:,}")
+        )
+
+    def check(self, value: Any) -> None:
+        if type(value) is not int or not self.low <= value <= self.high:
+            raise self.refusal(value)
+
+
+@dataclass(frozen=True)
+class Number(Schema):
+    """A number within bounds, whole or not; infinities and NaN are none."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    words = "a number"
+
+    def check(self, value: Any) -> None:
+        if type(value) not in (int, float) or not math.isfinite(value) or not self.low <= value <= self.high:
+            raise self.refusal(value)
+
+
+@dataclass(frozen=True)
+class Text(Schema):
+    """A text of so many characters at most; `pattern` is all that it may be, NUL and half characters it never is."""
+
+    most: int = LARGEST
+    pattern: str = ""
+    words: str = "a text"
+
+    def check(self, value: Any) -> None:
+        if type(value) is not str or len(value) > self.most or _HALF_CHARACTER.search(value):
+            raise self.refusal(value)
+        if self.pattern and not re.fullmatch(self.pattern, value):
+            raise self.refusal(value)
+
+
+@dataclass(frozen=True)
+class Maybe(Schema):
+    """The schema, or null."""
+
+    schema: Schema
+
+    @property
+    def words(self) -> str:
+        return f"{self.schema.words} or null"
+
+    def check(self, value: Any) -> None:
+        if value is not None:
+            self.schema.check(value)
+
+
+@dataclass(frozen=True)
+class Items(Schema):
+    """A list whose length is within bounds, and each of whose items fits."""
+
+    schema: Schema = ANYTHING
+    most: int = LARGEST
+    least: int = 0
+    words = "a list"
+
+    def check(self, value: Any) -> None:
+        if type(value) is not list or not self.least <= len(value) <= self.most:
+            raise self.refusal(value)
+        for index, each in enumerate(value):
+            try:
+                self.schema.check(each)
+            except UnfitError as error:
+                raise error.within(index) from None
+
+
+@dataclass(frozen=True)
+class Record(Schema):
+    """An object, by its keys.
+
+    fields: what stands under these keys. needed: those that must be there. others: what stands under every other key;
+    None where there may be none.
+    """
+
+    fields: Mapping[str, Schema] = field(default_factory=dict)
+    needed: Collection[str] = ()
+    others: Schema | None = None
+    words = "an object"
+
+    def check(self, value: Any) -> None:
+        if type(value) is not dict:
+            raise self.refusal(value)
+        for key in self.needed:
+            if key not in value:
+                raise UnfitError(f"has no {key}")
+        for key, each in value.items():
+            schema = self.fields.get(key, self.others)
+            if schema is None:
+                raise UnfitError(f"has {key!r:.60}, which is unknown here")
+            try:
+                schema.check(each)
+            except UnfitError as error:
+                raise error.within(key) from None
+
+
+OBJECT = Record(others=ANYTHING)
