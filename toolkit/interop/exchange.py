@@ -20,6 +20,7 @@ from toolkit.models.storage import CONFIG_FILE, load_model, read_json, save_mode
 from toolkit.nn.module import Model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.tokenization.foreign import ForeignTokenizer
+from toolkit.tokenization.special import ASSISTANT, END, SPECIAL_TOKENS
 
 Format = Literal["hugging-face", "ctranslate2"]
 
@@ -130,7 +131,11 @@ def _ctranslate2_name(model: Model) -> str:
 def _how_to_tokenize(model: Model, tokenizer: Tokenizer) -> list[str]:
     """What CTranslate2, which is given tokens, leaves to its user, in a sentence."""
     if not isinstance(model, Seq2Seq):
-        return ["a prompt begins with the token <s>, which is yours to put there"] if model.config.begin else []
+        notes = ["a prompt begins with the token <s>, which is yours to put there"] if model.config.begin else []
+        if model.config.template == "control":
+            names = (SPECIAL_TOKENS[index] for index in (ASSISTANT, END))
+            notes.append("a reply is opened by the token {}, and ends with end_token='{}'".format(*names))
+        return notes
     is_own = isinstance(tokenizer, SentencePieceTokenizer)
     text = "text.lower()" if model.config.ignore_case else "text"
     if is_own:

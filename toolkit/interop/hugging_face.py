@@ -10,6 +10,7 @@ from safetensors.numpy import save
 from toolkit.errors import ConfigError, ModelError
 from toolkit.functional.arrays import Array
 from toolkit.interop.architecture import Architecture
+from toolkit.interop.chat_templates import end_of
 from toolkit.interop.encoder_decoders import Marian, Pegasus
 from toolkit.interop.foreign_settings import GENERATION_FILE, OWN_ENTRY, Config, ForeignSettings, own_settings
 from toolkit.interop.foreign_weights import ForeignWeights
@@ -159,8 +160,9 @@ def write_hugging_face(
         "torch_dtype": np.dtype(dtype).name,  # its name before transformers 5
     }
     write_json(directory / CONFIG_FILE, settings | own)
-    limits = {"max_length": model.config.max_length, "suppress_tokens": _suppressed(vocabulary)}
-    write_json(directory / GENERATION_FILE, special | limits)
+    end = end_of(config)
+    limits = {"max_length": model.config.max_length, "suppress_tokens": _suppressed(vocabulary, end)}
+    write_json(directory / GENERATION_FILE, special | {"eos_token_id": _special_id(vocabulary, end)} | limits)
     return architecture
 
 
@@ -215,12 +217,16 @@ def _serialised(tensors: Mapping[str, Array], dtype: type) -> bytes:
 
 
 def _special_ids(config: Config, vocabulary: Vocabulary) -> dict[str, int | None]:
-    pad, bos, eos = (vocabulary.rows[ours] if vocabulary.rows[ours] >= 0 else None for ours in (PAD, BOS, EOS))
+    pad, bos, eos = (_special_id(vocabulary, ours) for ours in (PAD, BOS, EOS))
     ids = {"pad_token_id": pad, "bos_token_id": bos, "eos_token_id": eos}
     return ids | {"decoder_start_token_id": bos} if isinstance(config, Seq2SeqConfig) else ids
 
 
-def _suppressed(vocabulary: Vocabulary) -> list[int] | None:
-    """Foreign ids of what our searches never write: every special token but the end."""
-    reserved = {vocabulary.rows[ours] for ours in range(len(SPECIAL_TOKENS))} - {-1, vocabulary.rows[EOS]}
+def _special_id(vocabulary: Vocabulary, ours: int) -> int | None:
+    return vocabulary.rows[ours] if vocabulary.rows[ours] >= 0 else None
+
+
+def _suppressed(vocabulary: Vocabulary, end: int) -> list[int] | None:
+    """Foreign ids of what our searches never write: every special token but that which ends an output."""
+    reserved = {vocabulary.rows[ours] for ours in range(len(SPECIAL_TOKENS))} - {-1, vocabulary.rows[end]}
     return sorted(reserved) or None

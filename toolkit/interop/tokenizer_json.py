@@ -6,7 +6,8 @@ Three things need care.
   `toolkit.tokenization.sentencepiece`). Here a normaliser writes the names of the three bytes instead, each behind a
   mark, and a unigram model takes the names for the tokens.
 - Nothing else that looks like the name of a byte or of a special token may become one: it is cut.
-- The library looks for special tokens in every text. The setting `split_special_tokens` turns that off.
+- The library looks for special tokens in every text. The setting `split_special_tokens` turns that off, but for models
+  that converse, whose conversations are texts there (see `toolkit.interop.chat_templates`).
 
 What is not the same. BPE: a real ▁ is read as a space, because that model knows no names. Characters that a character
 tokenizer refuses are <unk>. <unk> is shown as nothing. Of a run of bytes that is not all valid, every byte is shown as
@@ -19,9 +20,9 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from toolkit.interop.chat_templates import MARK
 from toolkit.interop.foreign_settings import Config
 from toolkit.interop.tokenizer_json_parts import (
-    MARK,
     Json,
     bpe,
     cuts,

@@ -8,15 +8,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from toolkit.interop.chat_templates import MARK, joining
 from toolkit.interop.foreign_settings import Config
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
 
 Json = dict[str, Any]
-
-# An ohm sign, of which normal form C has made Ω wherever a text had it: no text has it behind the normaliser.
-MARK = "\u2126"
 
 _WHITE_SPACE = "[ \\t\\r\\n]+"  # of which `tidy` makes one space
 _ENDS = "\\A[\\s\\x1c-\\x1f]+|[\\s\\x1c-\\x1f]+\\z"  # what Python strips
@@ -35,11 +33,14 @@ def tokenizer_content(
     """All of it, for a model of this shape.
 
     A translator's text is tidied as `toolkit.data.sentences.spaced` and `sentence_text` do, and ends with </s>; a
-    language model's begins with <s> if `config.begin` says so. names: of the ids. special: for each of our special ids
+    language model's begins with <s> if `config.begin` says so, and one that converses is for a template of
+    `toolkit.interop.chat_templates`. names: of the ids. special: for each of our special ids
     the one that it has there; as it is, if not given.
     """
     special = special or {index: index for index in range(len(SPECIAL_TOKENS))}
     before, after = ([special[BOS]] if config.begin else [], []) if isinstance(config, GPTConfig) else ([], [EOS])
+    if isinstance(config, GPTConfig) and config.template != "none":
+        normalizers = [joining(names[index] for index in special.values()), *normalizers]
     if isinstance(config, Seq2SeqConfig):
         normalizers = [*_sentence(config.ignore_case), *normalizers]
         decoders = [*decoders, replace_all(_WHITE_SPACE, " "), replace_all(_ENDS, "")]

@@ -1,8 +1,10 @@
 """The files of a tokenizer beside a model in Hugging Face's format, for `AutoTokenizer.from_pretrained`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from toolkit.interop.chat_templates import chat_template
 from toolkit.interop.foreign_settings import Config
 from toolkit.interop.tokenizer_directory import (
     LIBRARY_FILE,
@@ -25,8 +27,7 @@ from toolkit.tokenization.storage import write_file
 
 _ROLES = {BOS: "bos_token", EOS: "eos_token", PAD: "pad_token", UNK: "unk_token"}
 
-# No text yields a control id, whatever it looks like.
-_TEXT_IS_TEXT = {"tokenizer_class": "PreTrainedTokenizerFast", "split_special_tokens": True}
+_FAST = {"tokenizer_class": "PreTrainedTokenizerFast"}
 
 # A translator whose positions are computed reads so many tokens at least (see `toolkit.translator`).
 _LEAST_LENGTH = 1024
@@ -46,7 +47,8 @@ def write_tokenizer(tokenizer: Tokenizer, directory: Path, config: Config) -> No
         _write_foreign(tokenizer, directory, config)
         return
     write_json(directory / LIBRARY_FILE, own_content(tokenizer, config))
-    _write_settings(directory, {role: SPECIAL_TOKENS[index] for index, role in _ROLES.items()}, config, _TEXT_IS_TEXT)
+    roles = {role: SPECIAL_TOKENS[index] for index, role in _ROLES.items()}
+    _write_settings(directory, roles, config, _FAST | _of_texts(config, dict(enumerate(SPECIAL_TOKENS))))
     if isinstance(tokenizer, SentencePieceTokenizer):
         tokenizer.save(directory)
 
@@ -56,7 +58,7 @@ def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Config)
     vocabulary = Vocabulary(tuple(tokenizer.rows))
     special = {index: foreign for index, foreign in enumerate(tokenizer.rows[: len(SPECIAL_TOKENS)]) if foreign >= 0}
     names = [tokenizer.pieces[index] for index in vocabulary.ours(range(vocabulary.foreign_size))]
-    settings = _TEXT_IS_TEXT
+    settings = _FAST | _of_texts(config, {index: names[foreign] for index, foreign in special.items()})
     if isinstance(tokenizer, LibraryTokenizer):
         names = tokenizer.tokens
         write_json(directory / LIBRARY_FILE, tokenizer.content)
@@ -68,6 +70,17 @@ def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Config)
         settings = {"tokenizer_class": "MarianTokenizer"}
     roles = {role: names[special[index]] for index, role in _ROLES.items() if index in special}
     _write_settings(directory, roles, config, settings)
+
+
+def _of_texts(config: Config, special: Mapping[int, str]) -> dict[str, Any]:
+    """What tells texts from special tokens, given their names: no text yields one, whatever it looks like.
+
+    In a model that converses, that goes for the contents of its conversations.
+    """
+    if not isinstance(config, GPTConfig) or config.template == "none":
+        return {"split_special_tokens": True}
+    template = chat_template(config.template, config.begin, special, special.values())
+    return {"split_special_tokens": False, "chat_template": template}
 
 
 def write_models(tokenizer: ForeignSentencePieceTokenizer, directory: Path) -> None:
