@@ -23,6 +23,7 @@ from tests.system.damage import (
     language_recipe,
     language_runs,
     models,
+    names,
     preference_recipe,
     runs,
     symbols,
@@ -36,12 +37,14 @@ GROUPS = (
     *(texts, tables, models, language, chat, symbols, flags, runs, disks),
     *(language_recipe, language_runs, chat_recipes, preference_recipe),
     *(exchange, exchange_ctranslate2, exchange_words),
-    *(explain, vectors),
+    *(explain, vectors, names),
 )
 KINDS = [kind for group in GROUPS for kind in group.kinds()]
 
 # One sentence of ours: no traceback, no warning, no name of a Python class, no object shown as Python shows it.
 SENTENCE = re.compile(r"toolkit: \S[^\n]{8,500}\n")
+# What a sentence has none of, whatever the names in it: characters that steer a terminal. Joiners do not.
+STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 FOREIGN = re.compile(r"Traceback|Warning|\b[A-Z]\w*(?:Error|Exception)\b|Errno|<class|object at 0x|\bNone\b|b'")
 
 
@@ -92,6 +95,7 @@ def test_damage_is_told_in_one_sentence_and_nothing_is_lost(kind: Kind, room, ca
     assert (code, out) == (2, "")
     assert SENTENCE.fullmatch(err), err
     assert not FOREIGN.search(err), err
+    assert not STEERING.search(err), ascii(err)
     assert kind.says in err
     after = contents(here)
     assert not [name for name in after if ".toolkit" in name]

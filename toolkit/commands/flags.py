@@ -10,6 +10,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from dataclasses import MISSING, fields
 from typing import TypeVar
 
+from toolkit.display import escaped
 from toolkit.errors import ConfigError
 
 T = TypeVar("T")
@@ -34,7 +35,8 @@ def parse_flags(command: type[T] | T, program: str, arguments: Sequence[str]) ->
     except SystemExit as leaving:
         if not leaving.code:  # after --help
             raise
-    # Once more for the words, on a page so wide that none of them is broken.
+    # Once more for the words, on a page so wide that none of them is broken; nor is a line by what is in them.
+    arguments = list(map(escaped, arguments))
     with _wide_page():
         complaint = _printed(redirect_stderr, command, program, arguments)
         flags = _flags(_printed(redirect_stdout, command, program, ["--help"]))

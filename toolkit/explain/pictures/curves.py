@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from toolkit.display import visible
 from toolkit.errors import ConfigError
+from toolkit.explain.pages.writing import clipped
 from toolkit.explain.pictures.drawing import Picture, figure_png, figure_svg, load_matplotlib, own_style
 from toolkit.explain.pictures.logs import TRAINING, VALIDATION, RunLog, Series
 from toolkit.functional.arrays import Array
@@ -34,6 +36,7 @@ _LOG_FROM = 4.0  # the ratio of the largest to the smallest value from which on 
 
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F3C8D", "#5C5C5C", "#A6761D", "#B2182B")
 _WIDTH, _HEIGHT = 4.2, 2.7  # inches of a panel
+_LONGEST_NAME = 60  # cells
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ class CurvePicture(Picture):
     def _draw(self, axes: Any, panel: Panel, unit: float) -> None:
         from matplotlib.ticker import EngFormatter, FuncFormatter
 
-        axes.set_title(title(panel), fontsize=10, loc="left")
+        axes.set_title(title(panel), fontsize=10, loc="left", parse_math=False)
         axes.grid(color="#e3e3e3", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
@@ -190,8 +193,8 @@ class CurvePicture(Picture):
             frameon=False,
         )
         for text, (name, _) in zip(legend.get_texts(), entries, strict=True):
-            text.set_parse_math(False)  # the name of a directory may have any characters
-            text.set_text(name)
+            text.set_parse_math(False)
+            text.set_text(_shown(name))
 
 
 _EVENT = {"color": "#444444", "linewidth": 0.9, "linestyle": (0, (4, 3)), "markersize": 6}
@@ -201,7 +204,12 @@ def title(panel: Panel) -> str:
     """What a panel is called: the name of its metric, in words."""
     if panel.metric == LOSS and all(part == TRAINING for _, part, _ in panel.lines):
         return "training loss"
-    return _TITLES.get(panel.metric, panel.metric.replace("_", " "))
+    return _TITLES.get(panel.metric) or _shown(panel.metric.replace("_", " "))
+
+
+def _shown(name: str) -> str:
+    """The name of a run or a figure, which may have any characters and any length."""
+    return clipped(visible(name), _LONGEST_NAME)
 
 
 def color(number: int, count: int) -> Any:

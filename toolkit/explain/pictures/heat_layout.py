@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from toolkit.display import visible
 from toolkit.errors import ConfigError
 from toolkit.explain.pages.blocks import Heat
 from toolkit.explain.pages.scale import Scale, hidden
 from toolkit.explain.pictures.drawing import text_width
 from toolkit.functional.arrays import Array
+from toolkit.tokenization.normal_form import normal_form
 
 _MARGIN, _GAP = 16, 26
 _HEADING, _TITLE, _NOTE, _SMALL = 16.0, 13.0, 11.0, 10.0  # sizes of fonts
@@ -233,5 +235,5 @@ def _wrapped(text: str, width: float) -> list[str]:
 
 def seen(text: str) -> str:
     """A text as it is written in a picture: composed, and without what an SVG cannot hold."""
-    composed = unicodedata.normalize("NFC", text)
-    return "".join("\ufffd" if unicodedata.category(each) in ("Cc", "Cs", "Cn") else each for each in composed)
+    composed = visible(normal_form(text))
+    return "".join("\ufffd" if unicodedata.category(each) == "Cn" else each for each in composed)
