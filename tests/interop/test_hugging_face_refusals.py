@@ -52,7 +52,8 @@ REFUSED = [
     (LLAMA_MODEL, {"rope_parameters": {"partial_rotary_factor": 0.5}}, "plain rotary positions only"),
     (LLAMA_MODEL, {"head_dim": 8}, "head_dim 8, .*it must be null or 4"),
     (LLAMA_MODEL, {"hidden_act": "gelu"}, 'hidden_act "gelu", .*it must be "silu" or "swish"'),
-    (STARCODER, {"sliding_window": 4}, "sliding_window 4, shorter than its context of 8"),
+    (STARCODER, {"sliding_window": 0}, "sliding_window is 0, but must be at least 1"),
+    (STARCODER, {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types .* must be null or"),
 ]
 
 

@@ -80,6 +80,19 @@ def norm(ours: str, theirs: str, width: int, bias: bool = True) -> Iterator[Entr
         yield Entry(f"{ours}.bias", {f"{theirs}.bias": width})
 
 
+def same_tables(weights: ForeignWeights, *names: str) -> bool:
+    """Whether those of the tables that a file has are one."""
+    first, *others = [name for name in names if name in weights] or names[:1]
+    return all(
+        weights.shape(name) == weights.shape(first) and np.array_equal(weights[name], weights[first]) for name in others
+    )
+
+
+def untied_note(name: str, setting: str) -> str:
+    """What import says of a table that differs from the one that it should be."""
+    return f"{name} is a table of its own, though {setting} says otherwise: it is read as it is"
+
+
 def read_tensor(weights: ForeignWeights, name: str, shape: tuple[int, ...]) -> Array:
     """A tensor of this shape.  Raises ModelError where it is missing, of another shape, or not finite."""
     where = weights.where(name)
@@ -102,6 +115,7 @@ class Architecture:
     config_class: ClassVar[type]
     output_bias: ClassVar[str | None] = None  # the tensor that is added to the scores of tokens
     begins_texts: ClassVar[bool] = True  # whether its texts usually begin with their begin token
+    aliases: ClassVar[Mapping[str, str]] = {}  # other names of settings, which config.json may use
 
     def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> Config:
         """Our settings for a model of theirs, its vocabulary as it is there.
@@ -109,6 +123,10 @@ class Architecture:
         Raises ModelError for settings without a counterpart.
         """
         raise NotImplementedError
+
+    def notes(self, settings: ForeignSettings, config: Config) -> list[str]:
+        """What is not the same here as config.json says, in sentences."""
+        return []
 
     def write_config(self, config: Config) -> dict[str, Any]:
         """Their settings for a model of ours, but for those that all classes share."""

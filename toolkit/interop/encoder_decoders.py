@@ -2,14 +2,24 @@
 PegasusForConditionalGeneration with a norm before it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from toolkit.errors import ModelError
 from toolkit.functional.positions import sinusoidal_positions
-from toolkit.interop.architecture import Architecture, Entry, Table, linear, norm, read_activation, written_activation
+from toolkit.interop.architecture import (
+    Architecture,
+    Entry,
+    Table,
+    linear,
+    norm,
+    read_activation,
+    same_tables,
+    untied_note,
+    written_activation,
+)
 from toolkit.interop.foreign_settings import ForeignSettings
 from toolkit.interop.foreign_weights import ForeignWeights
 from toolkit.models.seq2seq import Seq2SeqConfig
@@ -23,6 +33,11 @@ class EncoderDecoder(Architecture):
 
     config_class = Seq2SeqConfig
     output_bias = "final_logits_bias"
+    aliases: ClassVar[Mapping[str, str]] = {
+        "hidden_size": "d_model",
+        "num_attention_heads": "encoder_attention_heads",
+        "num_hidden_layers": "encoder_layers",
+    }
     norm: ClassVar[str]
     vocab_size: ClassVar[int]  # where config.json does not say
 
@@ -40,7 +55,7 @@ class EncoderDecoder(Architecture):
             norm=self.norm,
             positions="sinusoidal_halves",
             max_length=settings.count("max_position_embeddings", 1024),
-            tie=self.tie_of(settings, weights),
+            tie=self._tie(settings, weights),
             scale_embedding=settings.get("scale_embedding", False),
             embedding_dropout=dropout,
             attention_dropout=settings.get("attention_dropout", 0.0),
@@ -48,8 +63,27 @@ class EncoderDecoder(Architecture):
             residual_dropout=dropout,
         )
 
-    def tie_of(self, settings: ForeignSettings, weights: ForeignWeights) -> str:
+    def declared_tie(self, settings: ForeignSettings) -> str:
+        """Which tables are one, by config.json: as `Seq2SeqConfig.tie` calls it."""
         raise NotImplementedError
+
+    def _tie(self, settings: ForeignSettings, weights: ForeignWeights) -> str:
+        """Which tables are one: those that config.json says, unless a file has two that differ; of a model that ties
+        nothing, those of decoder and output where they are equal all the same.
+        """
+        declared, output = self.declared_tie(settings), [_DECODER_TABLE, _LM_HEAD]
+        if declared == "all" and same_tables(weights, _SHARED, _ENCODER_TABLE, *output):
+            return "all"
+        are_there = weights.keys() >= {*output}
+        if declared == "all" and not are_there:
+            output.append(_SHARED)  # which stands for the missing one
+        return "decoder" if (are_there or declared != "none") and same_tables(weights, *output) else "none"
+
+    def notes(self, settings: ForeignSettings, config: Seq2SeqConfig) -> list[str]:
+        declared = self.declared_tie(settings)
+        if declared in (config.tie, "none"):
+            return []
+        return [untied_note(_LM_HEAD if config.tie == "none" else _DECODER_TABLE, "config.json")]
 
     def _refuse(self, settings: ForeignSettings) -> None:
         """Settings that other encoder-decoders have, or that say twice how large something is."""
@@ -116,9 +150,9 @@ class Marian(EncoderDecoder):
     name, model_type, norm = "MarianMTModel", "marian", "post"
     vocab_size = 58101
 
-    def tie_of(self, settings: ForeignSettings, weights: ForeignWeights) -> str:
+    def declared_tie(self, settings: ForeignSettings) -> str:
         if not settings.get("tie_word_embeddings", True):
-            return _tie_of_tables(weights)
+            return "none"
         return "all" if settings.get("share_encoder_decoder_embeddings", True) else "decoder"
 
     def write_config(self, config: Seq2SeqConfig) -> dict[str, Any]:
@@ -137,8 +171,8 @@ class Pegasus(EncoderDecoder):
     name, model_type, norm = "PegasusForConditionalGeneration", "pegasus", "pre"
     vocab_size = 50265
 
-    def tie_of(self, settings: ForeignSettings, weights: ForeignWeights) -> str:
-        return "all" if settings.get("tie_word_embeddings", True) else _tie_of_tables(weights)
+    def declared_tie(self, settings: ForeignSettings) -> str:
+        return "all" if settings.get("tie_word_embeddings", True) else "none"
 
     def write_config(self, config: Seq2SeqConfig) -> dict[str, Any]:
         """Either all tables are one here or none: two that are one are written twice."""
@@ -159,13 +193,6 @@ def _tables(tie: str, encoder: tuple[str, ...], decoder: tuple[str, ...]) -> lis
         return [source, Table("target.embedding.table", (_DECODER_TABLE, _LM_HEAD, _SHARED), decoder)]
     target = Table("target.embedding.table", (_DECODER_TABLE, _SHARED), decoder)
     return [source, target, Table("output.table", (_LM_HEAD,), (_LM_HEAD,))]
-
-
-def _tie_of_tables(weights: ForeignWeights) -> str:
-    """Of a model that ties nothing: "decoder" where its decoder and output have equal tables all the same."""
-    if not {_DECODER_TABLE, _LM_HEAD} <= weights.keys() or weights.shape(_DECODER_TABLE) != weights.shape(_LM_HEAD):
-        return "none"
-    return "decoder" if np.array_equal(weights[_DECODER_TABLE], weights[_LM_HEAD]) else "none"
 
 
 def _block(ours: str, theirs: str, config: Seq2SeqConfig, is_decoder: bool) -> Iterator[Entry]:

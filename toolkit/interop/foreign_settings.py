@@ -1,6 +1,7 @@
 """The config.json of a model from elsewhere, read with care: types are checked, and nothing unknown is passed over."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +37,18 @@ class ForeignSettings:
         self.values = read_json(self.path)
         generation = directory / GENERATION_FILE
         self._generation = read_json(generation) if generation.exists() else {}
+
+    def rename(self, aliases: Mapping[str, str]) -> None:
+        """Take settings under other names of theirs.  Raises ModelError where the two say different things."""
+        for alias, name in aliases.items():
+            value, own = self.values.get(alias), self.values.get(name)
+            if own is None and value is not None:
+                self.values[name] = value
+            elif value not in (None, own):
+                raise ModelError(
+                    f"{self.path} has {name} {_shown(own)} and {alias} {_shown(value)}, which are two "
+                    "names of one setting: leave out the one that is wrong"
+                )
 
     @property
     def architecture(self) -> str | None:

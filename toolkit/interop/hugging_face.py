@@ -38,6 +38,7 @@ class HuggingFaceModel:
     def __init__(self, directory: Path):
         self.settings = ForeignSettings(directory)
         self.architecture = architecture_of(self.settings)
+        self.settings.rename(self.architecture.aliases)
         self._directory, self._weights = directory, ForeignWeights(directory, self.architecture.prefix)
         self._config = self._checked_config()
 
@@ -51,7 +52,7 @@ class HuggingFaceModel:
         """What is not the same here, in sentences."""
         ends = self.settings.tokens("eos_token_id")
         several = f"it ends its texts with any of the tokens {ends}, here with {ends[:1]} only"
-        return [several] if len(ends) > 1 else []
+        return self.architecture.notes(self.settings, self._config) + [several] * (len(ends) > 1)
 
     def vocabulary(self) -> Vocabulary:
         """The layout by what config.json and generation_config.json say, which know no token for unknown text.

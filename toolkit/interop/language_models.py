@@ -2,11 +2,21 @@
 learned positions, LlamaForCausalLM and Starcoder2ForCausalLM with rotary ones.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from toolkit.errors import ModelError
-from toolkit.interop.architecture import Architecture, Entry, Table, linear, norm, read_activation, written_activation
+from toolkit.interop.architecture import (
+    Architecture,
+    Entry,
+    Table,
+    linear,
+    norm,
+    read_activation,
+    same_tables,
+    untied_note,
+    written_activation,
+)
 from toolkit.interop.foreign_settings import ForeignSettings
 from toolkit.interop.foreign_weights import ForeignWeights
 from toolkit.models.gpt import GPTConfig
@@ -17,11 +27,21 @@ _EMBEDDING, _OUTPUT, _LM_HEAD = "trunk.input.embedding.table", "output.table", "
 class LanguageModel(Architecture):
     config_class = GPTConfig
     table: str  # name of the embedding
+    ties: ClassVar[bool] = True  # whether that is the output table too, where config.json does not say
 
     def tables(self, config: GPTConfig) -> Sequence[Table]:
         if config.tie:
             return [Table(_EMBEDDING, (self.table, _LM_HEAD), (self.table,))]
         return [Table(_EMBEDDING, (self.table,), (self.table,)), Table(_OUTPUT, (_LM_HEAD,), (_LM_HEAD,))]
+
+    def is_tied(self, settings: ForeignSettings, weights: ForeignWeights) -> bool:
+        """Whether the output table is the embedding: not where a file has two that differ, whatever it says."""
+        tied = settings.get("tie_word_embeddings", self.ties)
+        return tied and same_tables(weights, self.table, _LM_HEAD)
+
+    def notes(self, settings: ForeignSettings, config: GPTConfig) -> list[str]:
+        is_other = settings.get("tie_word_embeddings", self.ties) and not config.tie
+        return [untied_note(_LM_HEAD, "tie_word_embeddings")] if is_other else []
 
 
 class GPT2(LanguageModel):
@@ -30,6 +50,12 @@ class GPT2(LanguageModel):
     name, model_type, prefix = "GPT2LMHeadModel", "gpt2", "transformer."
     begins_texts = False
     table = "transformer.wte.weight"
+    aliases: ClassVar[Mapping[str, str]] = {
+        "hidden_size": "n_embd",
+        "max_position_embeddings": "n_positions",
+        "num_attention_heads": "n_head",
+        "num_hidden_layers": "n_layer",
+    }
 
     def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
         settings.expect("scale_attn_weights", True)
@@ -48,7 +74,7 @@ class GPT2(LanguageModel):
             bias=True,
             positions="learned",
             max_length=settings.count("n_positions", 1024),
-            tie=settings.get("tie_word_embeddings", True),
+            tie=self.is_tied(settings, weights),
             embedding_dropout=settings.get("embd_pdrop", 0.1),
             attention_dropout=settings.get("attn_pdrop", 0.1),
             residual_dropout=residual,
@@ -92,7 +118,7 @@ class GPT2(LanguageModel):
         yield from norm("trunk.norm", "transformer.ln_f", width)
 
     def is_redundant(self, name: str, weights: ForeignWeights, config: GPTConfig) -> bool:
-        """Files of the first years hold the causal mask, and the score of what it hides."""
+        """Older files hold the causal mask, and the score of what it hides."""
         return name.endswith((".attn.bias", ".attn.masked_bias"))
 
 
@@ -103,7 +129,7 @@ class _Rotary(LanguageModel):
 
     usual: ClassVar[dict[str, Any]]  # what stands for settings that config.json leaves out
 
-    def _read(self, settings: ForeignSettings, **own: Any) -> GPTConfig:
+    def _read(self, settings: ForeignSettings, weights: ForeignWeights, **own: Any) -> GPTConfig:
         """own: the settings that the two call by different names, or only one of them has."""
 
         def count(name: str) -> int:
@@ -112,12 +138,9 @@ class _Rotary(LanguageModel):
         width, heads, context = count("hidden_size"), count("num_attention_heads"), count("max_position_embeddings")
         key_value_heads = settings.count("num_key_value_heads", self.usual.get("num_key_value_heads", heads))
         settings.expect("head_dim", None, width // heads)
-        window = settings.get("sliding_window", context)
-        if window < context:
-            raise ModelError(
-                f"{settings.path} has sliding_window {window}, shorter than its context of {context} tokens: this "
-                "toolkit has attention over the whole context only"
-            )
+        kinds = settings.values.get("layer_types")
+        settings.expect("layer_types", None, ["full_attention"] * (len(kinds) if isinstance(kinds, list) else 0))
+        settings.expect("per_layer_config", None)
         return GPTConfig(
             vocab_size=count("vocab_size"),
             width=width,
@@ -127,11 +150,19 @@ class _Rotary(LanguageModel):
             feed_forward=count("intermediate_size"),
             positions="rotary",
             rotary_base=_rotary_base(settings),
-            max_length=context,
-            tie=settings.get("tie_word_embeddings", self.usual["tie_word_embeddings"]),
+            max_length=min([context, *_shorter_contexts(settings, context).values()]),
+            tie=self.is_tied(settings, weights),
             attention_dropout=settings.get("attention_dropout", 0.0),
             **own,
         )
+
+    def notes(self, settings: ForeignSettings, config: GPTConfig) -> list[str]:
+        context = settings.count("max_position_embeddings", self.usual["max_position_embeddings"])
+        shorter = _shorter_contexts(settings, context).items()
+        return [
+            *super().notes(settings, config),
+            *(f"{why}: it reads at most {most:,} tokens here" for why, most in shorter),
+        ]
 
     def _entries(self, config: GPTConfig, bias: bool, norm_bias: bool) -> Iterator[Entry]:
         """Everything but the feed-forward networks.  bias: of attention."""
@@ -163,8 +194,8 @@ class Llama(_Rotary):
         "num_attention_heads": 32,
         "intermediate_size": 11008,
         "max_position_embeddings": 2048,
-        "tie_word_embeddings": False,
     }
+    ties = False
 
     def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
         settings.expect("hidden_act", "silu", "swish")
@@ -173,6 +204,7 @@ class Llama(_Rotary):
         biases = [part for part, has in found.items() if has]
         return self._read(
             settings,
+            weights,
             activation="swiglu",
             norm="rms",
             norm_eps=settings.get("rms_norm_eps", 1e-6),
@@ -216,13 +248,13 @@ class Starcoder2(_Rotary):
         "num_key_value_heads": 2,
         "intermediate_size": 12288,
         "max_position_embeddings": 4096,
-        "tie_word_embeddings": True,
     }
 
     def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
         bias, norm_biases = settings.get("use_bias", True), (name for name in weights if name.endswith("norm.bias"))
         return self._read(
             settings,
+            weights,
             activation=read_activation(settings, "hidden_act", "gelu_pytorch_tanh"),
             norm_eps=settings.get("norm_epsilon", 1e-5),
             bias=bias or not settings.is_own or any(weights[name].any() for name in norm_biases),
@@ -274,19 +306,46 @@ def _misfits(config: GPTConfig, rms: bool, gated: bool, grouped: bool) -> list[s
 
 
 def _rotary_base(settings: ForeignSettings) -> float:
-    """How slow the slowest turn is; transformers 5 keeps it under rope_parameters.
+    """How slow the slowest turn is.
 
-    Raises ModelError for positions that are scaled or turn only a part of each head.
+    Raises ModelError for positions that are scaled within the context or turn only a part of each head.
     """
-    for name in ("rope_scaling", "rope_parameters"):
-        section = settings.section(name)
-        kind = section.get("rope_type", section.get("type", "default"))
-        if kind != "default" or section.get("partial_rotary_factor", 1.0) != 1.0:
-            raise ModelError(
-                f"{settings.path} has {name} of type {kind!r}: this toolkit has plain rotary positions only"
-            )
-    base = settings.section("rope_parameters").get("rope_theta")
+    name, section = _rotary_section(settings)
+    kind = _rotary_kind(section)
+    if kind not in ("default", "dynamic"):
+        raise ModelError(f"{settings.path} has {name} of type {kind!r}: this toolkit has plain rotary positions only")
+    part = section.get("partial_rotary_factor", settings.values.get("partial_rotary_factor"))
+    if part not in (None, 1):
+        raise ModelError(
+            f"{settings.path} has partial_rotary_factor {part!r:.20}: this toolkit has plain rotary positions only, "
+            "which turn whole heads"
+        )
+    base = section.get("rope_theta")
     return settings.get("rope_theta", 10000.0) if base is None else settings.typed("rope_theta", base, 10000.0)
+
+
+def _rotary_section(settings: ForeignSettings) -> tuple[str, dict[str, Any]]:
+    """What is said of rotary positions, under the one of two names that counts, with that name."""
+    scaling = settings.section("rope_scaling")
+    return ("rope_scaling", scaling) if scaling else ("rope_parameters", settings.section("rope_parameters"))
+
+
+def _rotary_kind(section: dict[str, Any]) -> Any:
+    return section.get("rope_type", section.get("type", "default"))
+
+
+def _shorter_contexts(settings: ForeignSettings, context: int) -> dict[str, int]:
+    """Why a model reads fewer tokens here than elsewhere, and how many: so far both compute the same."""
+    found = {}
+    window = settings.count("sliding_window", context)
+    if window < context:
+        found[f"it attends to no more than {window:,} tokens (sliding_window)"] = window
+    section = _rotary_section(settings)[1]
+    if _rotary_kind(section) == "dynamic":
+        original = section.get("original_max_position_embeddings")
+        most = context if original is None else settings.typed("original_max_position_embeddings", original, 0)
+        found["its rotary positions are stretched in longer texts (dynamic)"] = min(most, context)
+    return found
 
 
 def _write_rotary(config: GPTConfig) -> dict[str, Any]:
