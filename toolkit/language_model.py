@@ -1,7 +1,6 @@
 """From a prompt to its continuation, and from a text to what a language model thinks of it."""
 
 import math
-import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Unpack, overload
@@ -33,7 +32,7 @@ from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.text_model import TextModel, Where
 from toolkit.tokenization import StopStrings
-from toolkit.tokenization.normal_form import check_text, text_list
+from toolkit.tokenization.normal_form import check_text, normal_form, text_list
 from toolkit.tokenization.special import BOS, EOS
 
 if TYPE_CHECKING:
@@ -254,7 +253,7 @@ class LanguageModel(TextModel):
         does not fit the context.
         """
         texts = [text] if isinstance(text, str) else text_list(text, "texts", "text {}".format)
-        return self.perplexity_of(((unicodedata.normalize("NFC", each), True) for each in texts), overlap)
+        return self.perplexity_of(((normal_form(each), True) for each in texts), overlap)
 
     def perplexity_of(
         self,

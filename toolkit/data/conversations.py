@@ -10,7 +10,6 @@ A prompt that is text is one message of the user, and is not looked into: "User:
 Every reply of a conversation is there to be learned, one within a prompt too.
 """
 
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 from toolkit.data.messages import Message, check_conversation, json_kind, messages_from_json, parse_messages
 from toolkit.data.objects import Item, read_objects
 from toolkit.errors import DataError
+from toolkit.tokenization.normal_form import normal_form
 
 _SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}  # others go by their usual names
 
@@ -71,7 +71,7 @@ def read_tests(path: Path) -> Iterator[Question]:
         ):
             raise DataError(f"{place}: accept is not a list of replies that count as right: give one or more texts")
         kind = text_field(fields, "kind", place)
-        yield Question(tuple(prompt), kind, tuple(unicodedata.normalize("NFC", one) for one in accept), place)
+        yield Question(tuple(prompt), kind, tuple(map(normal_form, accept)), place)
 
 
 def _messages(item: Item) -> list[Message]:

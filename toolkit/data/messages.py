@@ -1,11 +1,11 @@
 """Messages of a conversation, and what makes a list of them one."""
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from toolkit.errors import DataError
+from toolkit.tokenization.normal_form import normal_form
 
 Role = Literal["system", "user", "assistant"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -104,7 +104,7 @@ def _message_from_json(value: Any, place: str) -> Message:
             raise DataError(f"{place} has no {key}: a message has a role and a content")
         if not isinstance(value[key], str):
             raise DataError(f"{place} has {json_kind(value[key])} for its {key}: give text")
-    return Message(value["role"], unicodedata.normalize("NFC", value["content"]))
+    return Message(value["role"], normal_form(value["content"]))
 
 
 def json_kind(value: Any) -> str:

@@ -3,7 +3,6 @@
 import codecs
 import gzip
 import os
-import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import BinaryIO
 
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer
+from toolkit.tokenization.normal_form import normal_form
 
 # The most characters of a line. A file whose line ends were lost is one endless line, and is to be refused before it
 # fills the memory.
@@ -136,7 +136,7 @@ def decoded(data: bytes, path: str | os.PathLike[str], lines_before: int = 0) ->
 def _split(block: bytes, path: str | os.PathLike[str], done: int, longest: int) -> list[str]:
     """The lines in a block of whole lines, of which the last may lack its end; `done` lines of the file precede it."""
     # Normal form C never joins characters across a line end, so many lines can be normalised at once.
-    lines = unicodedata.normalize("NFC", decoded(block, path, done)).split("\n")
+    lines = normal_form(decoded(block, path, done)).split("\n")
     if not lines[-1]:
         lines.pop()  # what follows the last line end is not a line
     lines = [line.removesuffix("\r") for line in lines]

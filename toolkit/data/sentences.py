@@ -1,17 +1,17 @@
 """Sentences as a translator reads and writes them."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 from toolkit.tokenization.base import Tokenizer
+from toolkit.tokenization.normal_form import normal_form
 
 _SPACE = re.compile(r"[ \t\r\n]+")
 
 
 def tidy(text: str) -> str:
     """Unicode normal form C, without white space at the ends and with one space where there are several."""
-    return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip()
+    return _SPACE.sub(" ", normal_form(text)).strip()
 
 
 def spaced(text: str, ignore_case: bool = False) -> str:

@@ -6,7 +6,6 @@
 import functools
 import gzip
 import os
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,6 +16,7 @@ from toolkit.data.readers import opened
 from toolkit.data.separated import check_csv, check_tsv
 from toolkit.data.table import Columns, Keys, Table, find_columns, rows_at_a_time, text_fault, unit
 from toolkit.errors import DataError
+from toolkit.tokenization.normal_form import normal_form
 
 TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 _COMPRESSED = ".gz"  # after any of them but the last
@@ -80,7 +80,7 @@ def table_rows(table: Table) -> Iterator[tuple[str | int, ...]]:
                 if fault := text_fault(value, table.columns):
                     raise DataError(f"{table.place(number)}: {column} {fault}")
             # A CR that ends a line belongs to its end; TSV is parsed without taking it off.
-            yield *(unicodedata.normalize("NFC", value.removesuffix("\r")) for value in values), number
+            yield *(normal_form(value.removesuffix("\r")) for value in values), number
             number += 1
 
 

@@ -11,6 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 from toolkit.data.readers import chunks_of, decoded, opened
 from toolkit.errors import DataError
+from toolkit.tokenization.normal_form import normal_form
 
 PIECE = 1 << 16  # the most characters of a piece, about
 _CONTEXT = 64  # characters before a place that decide whether normal form C reaches across it: far more than needed
@@ -85,7 +86,7 @@ def _whole_characters(data: bytes) -> int:
 def _normal(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n")
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    return normal_form(text)
 
 
 def _last_cut(text: str) -> int:
@@ -102,9 +103,9 @@ def _is_apart(text: str, cut: int) -> bool:
     before, after = text[max(0, cut - _CONTEXT) : cut], text[cut]
     if before.endswith("\r"):
         return after != "\n"
-    normal = unicodedata.normalize("NFC", after)
-    joined = unicodedata.normalize("NFC", before + after)
-    return not unicodedata.combining(normal[0]) and joined == unicodedata.normalize("NFC", before) + normal
+    normal = normal_form(after)
+    joined = normal_form(before + after)
+    return not unicodedata.combining(normal[0]) and joined == normal_form(before) + normal
 
 
 def one_document(pieces: Iterable[str]) -> Iterator[Piece]:

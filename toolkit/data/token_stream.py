@@ -1,7 +1,6 @@
 """The ids of much text, as arrays."""
 
 import re
-import unicodedata
 from array import array
 from collections.abc import Sequence
 from itertools import repeat
@@ -11,6 +10,7 @@ import numpy as np
 from toolkit.data.text_pieces import utf8_length
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer
 from toolkit.tokenization.base import Tokenizer
+from toolkit.tokenization.normal_form import is_normal_form
 from toolkit.tokenization.special import BOS, EOS
 
 _REMEMBERED = 2_000_000  # characters of different words: some 30 MB with all that belongs to them
@@ -98,7 +98,7 @@ class ArrayEncoder:
     def encode(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """As `WordEncoder.encode`."""
         joined = "".join(texts)
-        if unicodedata.is_normalized("NFC", joined):
+        if is_normal_form(joined):
             return self._tokenizer.encode_array(joined), np.fromiter(map(self._length, texts), np.int64, len(texts))
         # A text begins with a mark that would join the end of the one before it.
         ids = [self._tokenizer.encode_array(text) for text in texts]

@@ -1,11 +1,11 @@
 """What a system has to beat: a test set translated by looking up the nearest training sentence."""
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolkit.errors import DataError
 from toolkit.evaluation.lookup import nearest
+from toolkit.tokenization.normal_form import normal_form
 
 
 @dataclass(frozen=True)
@@ -43,4 +43,4 @@ def look_up(sources: Sequence[str], train_sources: Sequence[str], train_targets:
 
 
 def _plain(text: str) -> str:
-    return unicodedata.normalize("NFC", text).strip()
+    return normal_form(text).strip()

@@ -3,13 +3,13 @@
 What does not beat it has learned nothing that copying would not give.
 """
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from toolkit.errors import DataError
+from toolkit.tokenization.normal_form import normal_form
 
 ORDER = 4  # characters in the longest n-gram
 # Plain cosine (power 1) prefers short sentences, whose translations are then a tenth shorter than the references, and
@@ -127,7 +127,7 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
 
 def _grams(texts: Sequence[str]) -> Grams:
     """The n-grams of at most 4,096 sentences."""
-    tidied = (" ".join(unicodedata.normalize("NFC", text).lower().split()) for text in texts)
+    tidied = (" ".join(normal_form(text).lower().split()) for text in texts)
     text = "".join(f" {sentence} \n" for sentence in tidied)
     code = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
     ends = code == ord("\n")

@@ -1,7 +1,6 @@
 """Replies in a conversation, judged by rules: is the answer right, is it polite, does it end by itself?"""
 
 import json
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import NamedTuple
 
 from toolkit.errors import DataError
 from toolkit.evaluation.scores import normalise_for_match
+from toolkit.tokenization.normal_form import normal_form
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,10 @@ class Style:
         """From a file {"openings": [...], "closings": [...]}.  Raises DataError where it is missing or is not that."""
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
-            if not all(isinstance(value[key], list) for key in ("openings", "closings")):
-                raise TypeError("no lists")
-            parts = [tuple(map(_plain, value[key])) for key in ("openings", "closings")]
+            lists = [value[key] for key in ("openings", "closings")]
+            if not all(isinstance(texts, list) and all(isinstance(each, str) for each in texts) for texts in lists):
+                raise TypeError("no lists of texts")
+            parts = [tuple(map(_plain, texts)) for texts in lists]
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError, KeyError, TypeError) as error:
@@ -52,7 +53,7 @@ class Style:
 
 
 def _plain(reply: str) -> str:
-    return unicodedata.normalize("NFC", reply).strip()
+    return normal_form(reply).strip()
 
 
 class Judged(NamedTuple):

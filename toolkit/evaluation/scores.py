@@ -1,10 +1,10 @@
 """Scores of translations: BLEU and chrF as sacreBLEU computes them (Post 2018), with signatures, and exact match."""
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from toolkit.errors import DataError
+from toolkit.tokenization.normal_form import normal_form
 
 FINAL_MARKS = ".?!।"
 
@@ -40,8 +40,8 @@ def bleu_chrf(references: Sequence[str], hypotheses: Sequence[str]) -> Scores:
         raise DataError("there is nothing to score: give at least one reference and its hypothesis")
     from sacrebleu.metrics import BLEU, CHRF
 
-    references = [unicodedata.normalize("NFC", text) for text in references]
-    hypotheses = [unicodedata.normalize("NFC", text) for text in hypotheses]
+    references = [*map(normal_form, references)]
+    hypotheses = [*map(normal_form, hypotheses)]
     bleu, chrf = BLEU(tokenize="13a"), CHRF()
     matches = sum(
         normalise_for_match(reference) == normalise_for_match(hypothesis)
@@ -58,5 +58,5 @@ def bleu_chrf(references: Sequence[str], hypotheses: Sequence[str]) -> Scores:
 
 def normalise_for_match(text: str) -> str:
     """The text in normal form C without outer white space and without its final mark (one of . ? ! ।)."""
-    text = unicodedata.normalize("NFC", text).strip()
+    text = normal_form(text).strip()
     return text[:-1].rstrip() if text.endswith(tuple(FINAL_MARKS)) else text

@@ -4,7 +4,6 @@ All three are functions of sums over sentences. So the score of any selection of
 bootstrap sample, a single sentence) needs no text any more: it is a function of a few numbers for each.
 """
 
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from toolkit.errors import DataError
 from toolkit.evaluation.scores import normalise_for_match
+from toolkit.tokenization.normal_form import normal_form
 
 METRICS = ("bleu", "chrf", "exact_match")
 WORD_ORDER, CHARACTER_ORDER, BETA = 4, 6, 2  # sacreBLEU's defaults
@@ -37,7 +37,7 @@ def sentence_statistics(references: Sequence[str], hypotheses: Sequence[str]) ->
     bleu = BLEU(tokenize="13a", effective_order=True)  # the order is for its own score of a sentence, not for counts
     table = np.zeros((len(references), COLUMNS))
     for place, (reference, hypothesis) in enumerate(zip(references, hypotheses, strict=True)):
-        reference, hypothesis = (unicodedata.normalize("NFC", text) for text in (reference, hypothesis))
+        reference, hypothesis = map(normal_form, (reference, hypothesis))
         counted = bleu.sentence_score(hypothesis, [reference])
         table[place] = [
             counted.sys_len,

@@ -2,16 +2,18 @@
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
 
 import numpy as np
 
+from toolkit.tokenization.normal_form import normal_form
+
 # SentencePiece skips a line that is too long or holds one of its reserved characters, and says so only in its log:
 # ▅ is its mark for unknown characters, NUL ends its strings, and ▁ would be counted as a space.
 MAX_LINE_CHARACTERS = 1000
 MAX_LINE_BYTES = 4 * MAX_LINE_CHARACTERS
+
 _RESERVED = re.compile("[\u2581\u2585\0]+")
 _LONG_LINE = re.compile(f".{{1,{MAX_LINE_CHARACTERS}}}(?= |\\Z)|.{{1,{MAX_LINE_CHARACTERS}}}", re.DOTALL)
 
@@ -22,7 +24,7 @@ _WORD_END = re.compile(f"(?<=[^{_MARK}])(?=[{_MARK}])")
 def training_lines(texts: Iterable[str]) -> Iterator[str]:
     """Every text in normal form C, cut at reserved characters and, where it is long, before a space."""
     for text in texts:
-        for section in _RESERVED.split(unicodedata.normalize("NFC", text)):
+        for section in _RESERVED.split(normal_form(text)):
             if len(section) > MAX_LINE_CHARACTERS:
                 yield from _LONG_LINE.findall(section)
             elif section:

@@ -1,7 +1,8 @@
 """Which pieces of a vocabulary a text can be cut into."""
 
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator
+
+from toolkit.tokenization.normal_form import normal_form
 
 SPACE_MARK = "\u2581"  # how SentencePiece writes a space; a piece has it in front, if at all
 
@@ -17,7 +18,7 @@ def occurring(pieces: Collection[str], texts: Iterable[str]) -> set[str]:
     found: set[str] = set()
     seen: set[str] = set()
     for text in texts:
-        sections = unicodedata.normalize("NFC", text).split(SPACE_MARK)  # a real ▁ is in no piece
+        sections = normal_form(text).split(SPACE_MARK)  # a real ▁ is in no piece
         new = {word for section in sections for word in words(section) if word not in seen}
         for word in new:
             found.update(part for part in _parts(word, longest) if part in pieces)

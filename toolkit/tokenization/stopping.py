@@ -1,10 +1,9 @@
 """Stop strings, found in a text that arrives piece by piece."""
 
-import unicodedata
 from collections.abc import Sequence
 
 from toolkit.errors import ConfigError
-from toolkit.tokenization.normal_form import text_list
+from toolkit.tokenization.normal_form import normal_form, text_list
 
 
 class StopStrings:
@@ -24,7 +23,7 @@ class StopStrings:
         stops = text_list(stops, "stop strings", "stop string {}".format)
         if not all(stops):
             raise ConfigError("a stop string is empty: leave it out, or say what should end the text")
-        self._stops = tuple(unicodedata.normalize("NFC", stop) for stop in stops)
+        self._stops = tuple(map(normal_form, stops))
         self._longest = max(map(len, self._stops), default=1)
         self.reset()
 
