@@ -18,9 +18,7 @@ import mmap
 import os
 import re
 import stat
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -131,14 +129,14 @@ def _check_depth(value: Any) -> None:
     raise UnfitError("is nested too deeply")
 
 
-class Schema(ABC):
+class Schema:
     """What a value may be."""
 
     words: str  # the same, for a sentence
 
-    @abstractmethod
     def check(self, value: Any) -> None:
         """Raises UnfitError for a value that is something else."""
+        raise NotImplementedError
 
     def refusal(self, value: Any) -> UnfitError:
         return UnfitError(f"is {shown(value)}, not {self.words}")
@@ -169,106 +167,92 @@ class _Anything(Schema):
 ANYTHING = _Anything()
 
 
-@dataclass(frozen=True)
 class Only(Schema):
     """What a rule says yes to."""
 
-    words: str
-    rule: Callable[[Any], bool]
+    def __init__(self, words: str, rule: Callable[[Any], bool]):
+        self.words, self._rule = words, rule
 
     def check(self, value: Any) -> None:
-        if not self.rule(value):
+        if not self._rule(value):
             raise self.refusal(value)
 
 
 FLAG = Only("true or false", lambda value: type(value) is bool)
 
 
-@dataclass(frozen=True)
 class Whole(Schema):
     """A whole number within bounds, of which true and 1.0 are none."""
 
-    low: int = -LARGEST
-    high: int = LARGEST
-
-    @property
-    def words(self) -> str:
-        if self.low == -LARGEST:
-            return "a whole number"
-        return (
-            f"a whole number of at least {self.low}"
-            if self.high == LARGEST
-            else (f"a whole number from {self.low} to {self.high:,}")
-        )
+    def __init__(self, low: int = -LARGEST, high: int = LARGEST):
+        self._low, self._high = low, high
+        within = f" from {low} to {high:,}" if high < LARGEST else f" of at least {low}" if low > -LARGEST else ""
+        self.words = f"a whole number{within}"
 
     def check(self, value: Any) -> None:
-        if type(value) is not int or not self.low <= value <= self.high:
+        if type(value) is not int or not self._low <= value <= self._high:
             raise self.refusal(value)
 
 
-@dataclass(frozen=True)
 class Number(Schema):
     """A number within bounds, whole or not; infinities and NaN are none."""
 
-    low: float = -math.inf
-    high: float = math.inf
     words = "a number"
 
+    def __init__(self, low: float = -math.inf, high: float = math.inf):
+        self._low, self._high = low, high
+
     def check(self, value: Any) -> None:
-        if type(value) not in (int, float) or not math.isfinite(value) or not self.low <= value <= self.high:
+        if type(value) not in (int, float) or not math.isfinite(value) or not self._low <= value <= self._high:
             raise self.refusal(value)
 
 
-@dataclass(frozen=True)
 class Text(Schema):
-    """A text of so many characters at most; `pattern` is all that it may be, NUL and half characters it never is."""
+    """A text of so many characters at most; `pattern` is all that it may be, and half characters it never has."""
 
-    most: int = LARGEST
-    pattern: str = ""
-    words: str = "a text"
+    def __init__(self, most: int = LARGEST, pattern: str = "", words: str = "a text"):
+        self._most, self._pattern, self.words = most, pattern, words
 
     def check(self, value: Any) -> None:
-        if type(value) is not str or len(value) > self.most or _HALF_CHARACTER.search(value):
+        if type(value) is not str or len(value) > self._most or _HALF_CHARACTER.search(value):
             raise self.refusal(value)
-        if self.pattern and not re.fullmatch(self.pattern, value):
+        if self._pattern and not re.fullmatch(self._pattern, value):
             raise self.refusal(value)
 
 
-@dataclass(frozen=True)
+# What a value is that stands for a default of this type.
+LIKE = {int: Whole(), float: Number(), bool: FLAG, str: Text()}
+
+
 class Maybe(Schema):
     """The schema, or null."""
 
-    schema: Schema
-
-    @property
-    def words(self) -> str:
-        return f"{self.schema.words} or null"
+    def __init__(self, schema: Schema):
+        self._schema, self.words = schema, f"{schema.words} or null"
 
     def check(self, value: Any) -> None:
         if value is not None:
-            self.schema.check(value)
+            self._schema.check(value)
 
 
-@dataclass(frozen=True)
 class Items(Schema):
     """A list whose length is within bounds, and each of whose items fits."""
 
-    schema: Schema = ANYTHING
-    most: int = LARGEST
-    least: int = 0
     words = "a list"
 
+    def __init__(self, schema: Schema, most: int = LARGEST, least: int = 0):
+        self._schema, self._most, self._least = schema, most, least
+
     def check(self, value: Any) -> None:
-        if type(value) is not list or not self.least <= len(value) <= self.most:
+        if type(value) is not list or not self._least <= len(value) <= self._most:
             raise self.refusal(value)
         for index, each in enumerate(value):
             try:
-                self.schema.check(each)
+                self._schema.check(each)
             except UnfitError as error:
                 raise error.within(index) from None
 
 
-@dataclass(frozen=True)
 class Record(Schema):
     """An object, by its keys.
 
@@ -276,19 +260,21 @@ class Record(Schema):
     None where there may be none.
     """
 
-    fields: Mapping[str, Schema] = field(default_factory=dict)
-    needed: Collection[str] = ()
-    others: Schema | None = None
     words = "an object"
+
+    def __init__(
+        self, fields: Mapping[str, Schema] | None = None, needed: Collection[str] = (), others: Schema | None = None
+    ):
+        self._fields, self._needed, self._others = fields or {}, needed, others
 
     def check(self, value: Any) -> None:
         if type(value) is not dict:
             raise self.refusal(value)
-        for key in self.needed:
+        for key in self._needed:
             if key not in value:
                 raise UnfitError(f"has no {key}")
         for key, each in value.items():
-            schema = self.fields.get(key, self.others)
+            schema = self._fields.get(key, self._others)
             if schema is None:
                 raise UnfitError(f"has {key!r:.60}, which is unknown here")
             try:

@@ -188,7 +188,7 @@ REFUSED = {
     "not written here, no end mark": (with_settings(toolkit="leave out", eos_token="</e>"), "no token '</e>'"),
     "damaged settings": (with_settings(toolkit={"begin": 1, "max_length": 8}), "of a wrong type"),
     "no length": (with_settings(toolkit={"begin": True, "max_length": 0}), "max_length is 0"),
-    "epsilon is a word": (with_settings(layer_norm_epsilon="small"), "layer_norm_epsilon is 'small'"),
+    "epsilon is a word": (with_settings(layer_norm_epsilon="small"), 'layer_norm_epsilon is "small"'),
     "epsilon is negative": (with_settings(layer_norm_epsilon=-1), "norm_eps is -1"),
     "an array is missing": (without(f"{ATTENTION}/linear_1/weight"), f"has no {ATTENTION}/linear_1/weight"),
     "an array of another shape": (added(f"{ATTENTION}/linear_1/bias", np.ones(3, np.float32)), "has shape"),

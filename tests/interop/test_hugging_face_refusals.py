@@ -70,7 +70,7 @@ DAMAGED = [
     ({"encoder_layers": 0}, "encoder_layers is 0, but must be at least 1"),
     ({"scale_embedding": 1}, "scale_embedding is 1, not true or false"),
     ({"dropout": 10**400}, "it has a number of 401 digits"),
-    ({"dropout": float("nan")}, "cannot be: embedding_dropout is nan"),
+    ({"dropout": float("nan")}, "dropout is NaN, not a number"),
     ({"d_model": 10**9}, "describes a larger model than the weights beside it"),
     ({"decoder_layers": 10**9}, "describes a larger model than the weights beside it"),
     ({"vocab_size": 10**9, "decoder_vocab_size": 10**9}, "describes a larger model than the weights beside it"),

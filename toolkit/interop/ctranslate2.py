@@ -26,7 +26,6 @@ import numpy as np
 
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
-from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.ctranslate2_config import ACTIVATIONS, SEQ2SEQ_EPS, gpt_config, is_interleaved, seq2seq_config
 from toolkit.interop.ctranslate2_file import MODEL_FILE, Variables, write_variables
 from toolkit.interop.ctranslate2_parts import parts
@@ -35,6 +34,7 @@ from toolkit.interop.ctranslate2_variables import Source
 from toolkit.interop.foreign_settings import OWN_ENTRY, Config, ForeignSettings, own_settings
 from toolkit.interop.tokenizer_writing import write_models
 from toolkit.interop.vocabulary import ABSENT, Vocabulary, in_own_order, with_own_begin
+from toolkit.interop.written_positions import written_waves
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, new_model, write_json
@@ -98,16 +98,15 @@ def _variables(model: Model) -> Variables:
         written[part.ours] = part.theirs
         found |= part.write(ours)
     if config.positions.startswith("sinusoidal"):
-        found["decoder/position_encodings/encodings"] = _encodings(config)
+        found["decoder/position_encodings/encodings"] = _encodings(config, model.parameter_count)
         if isinstance(config, Seq2SeqConfig):
             aliases["encoder/position_encodings/encodings"] = "decoder/position_encodings/encodings"
     return Variables(*(SEQ2SEQ if isinstance(model, Seq2Seq) else DECODER), found, aliases)
 
 
-def _encodings(config: Config) -> Array:
+def _encodings(config: Config, size: int) -> Array:
     length = config.max_length if isinstance(config, GPTConfig) else max(_POSITIONS, config.max_length)
-    layout = "halves" if config.positions == "sinusoidal_halves" else "interleaved"
-    return sinusoidal_positions(length, config.width, layout)
+    return written_waves(config, length, size)
 
 
 def _attributes(config: Config) -> dict[str, Array]:

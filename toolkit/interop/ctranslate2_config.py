@@ -15,6 +15,8 @@ from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.ctranslate2_variables import Source
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
+from toolkit.models.storage import is_larger
+from toolkit.untrusted import Maybe, Number, UnfitError, check
 
 # Their numbers of the activations, as in their `common_spec.Activation`.
 ACTIVATIONS = {"relu": 0, "gelu_tanh": 1, "silu": 2, "gelu": 3}
@@ -34,7 +36,7 @@ def seq2seq_config(source: Source, settings: dict[str, Any]) -> Seq2SeqConfig:
     """
     sides = ("encoder", "decoder")
     target, from_, output = "decoder/embeddings/weight", "encoder/embeddings_0/weight", "decoder/projection/weight"
-    size, width = _shape(source, target)
+    size, width = _table(source, target)
     tied = source.is_same(target, output)
     activation = source.agreed([f"{side}/activation" for side in sides], 0)
     scales = {side: _scale(source, side, width) for side in sides}
@@ -70,7 +72,7 @@ def gpt_config(source: Source, settings: dict[str, Any]) -> GPTConfig:
     Raises ModelError, naming it, for what ours have no counterpart of.
     """
     embedding = "decoder/embeddings/weight"
-    size, width = _shape(source, embedding)
+    size, width = _table(source, embedding)
     layers, heads = _layers(source, "decoder"), int(source.number("decoder/num_heads", 8))
     attentions = [f"decoder/layer_{index}/self_attention" for index in range(layers)]
     each = {name: int(source.agreed([f"{a}/{name}" for a in attentions], value)) for name, value in _EACH.items()}
@@ -132,16 +134,28 @@ def is_interleaved(source: Source, config: GPTConfig) -> bool:
 
 def _made(source: Source, config_class: type, **settings: Any) -> Any:
     try:
-        return config_class(**settings)
+        config = config_class(**settings)
     except ConfigError as error:
         raise source.refusal(f"describes a model that cannot be: {error}") from None
+    if is_larger(config, len(source.names()), source.size):
+        raise source.refusal("is damaged: its numbers ask for a larger model than its arrays are")
+    return config
 
 
 def _epsilon(source: Source, settings: dict[str, Any], usual: float) -> float:
-    value = settings.get("layer_norm_epsilon")
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise source.refusal(f"belongs to a damaged config.json: layer_norm_epsilon is {value!r:.60}")
+    try:
+        value = check(settings.get("layer_norm_epsilon"), Maybe(Number()))
+    except UnfitError as error:
+        raise source.refusal(f"belongs to a damaged config.json: {error.within('layer_norm_epsilon')}") from None
     return usual if value is None else float(value)
+
+
+def _table(source: Source, name: str) -> tuple[int, int]:
+    """The shape of a table of embeddings, to which all that is computed here is in proportion."""
+    size, width = _shape(source, name)
+    if not size or not 0 < width**2 <= source.size:  # the maps of a single attention are more than that
+        raise source.refusal(f"is damaged: its other arrays are too small for {name} of shape {(size, width)}")
+    return size, width
 
 
 def _shape(source: Source, name: str) -> tuple[int, int]:
@@ -152,8 +166,8 @@ def _shape(source: Source, name: str) -> tuple[int, int]:
 
 
 def _layers(source: Source, side: str) -> int:
-    numbers = {int(found[1]) for name in source.names() if (found := re.match(rf"{side}/layer_(\d+)/", name))}
-    return len(numbers)
+    found = (re.match(rf"{side}/layer_([0-9]+)/", name) for name in source.names())
+    return len({match[1] for match in found if match})
 
 
 def _activation(source: Source, number: float) -> str:

@@ -9,6 +9,7 @@ Little-endian, one thing after the other, as its Python package writes it (`ctra
 A string is its length with the final zero byte (u16), its bytes, and that zero.
 """
 
+import mmap
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 from toolkit.errors import ModelError
 from toolkit.files import atomic_writer
 from toolkit.functional.arrays import Array
+from toolkit.untrusted import map_bytes
 
 MODEL_FILE = "model.bin"
 
@@ -78,12 +80,12 @@ def _write_string(file: BinaryIO, text: str) -> None:
 
 
 def read_variables(path: Path) -> Variables:
-    """Read a model.bin; the arrays are views of its bytes.
+    """Read a model.bin; the arrays are views of its bytes, which are mapped.
 
     Raises ModelError where it is missing, damaged, or of another version.
     """
     try:
-        reader = _Reader(path.read_bytes())
+        reader = _Reader(map_bytes(path))
     except FileNotFoundError:
         raise ModelError(f"{path.parent} is not a CTranslate2 model: it has no {path.name}") from None
     except OSError as error:
@@ -107,7 +109,7 @@ def read_variables(path: Path) -> Variables:
 class _Reader:
     """Bytes that are read from the front.  Raises struct.error, ValueError or IndexError where they do not fit."""
 
-    def __init__(self, content: bytes):
+    def __init__(self, content: mmap.mmap | bytes):
         self._content, self._place = content, 0
 
     def number(self, kind: str) -> int:

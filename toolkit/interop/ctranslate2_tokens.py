@@ -11,8 +11,11 @@ from toolkit.functional.arrays import Array
 from toolkit.interop.vocabulary import ABSENT
 from toolkit.tokenization.special import EOS
 from toolkit.tokenization.storage import write_file
+from toolkit.untrusted import VOCABULARY_BYTES, Items, Text, check, parse_json, read_bytes
 
 SHARED, SOURCE, TARGET, ALONE = "shared_vocabulary", "source_vocabulary", "target_vocabulary", "vocabulary"
+
+_TOKENS = Items(Text())
 
 
 def distinct(tokens: Sequence[str]) -> list[str]:
@@ -42,17 +45,16 @@ def read_tokens(directory: Path, *names: str) -> list[str]:
     """
     for path in (directory / f"{name}.{end}" for name in names for end in ("json", "txt")):
         try:
-            text = path.read_text(encoding="utf-8")
-            tokens = json.loads(text) if path.suffix == ".json" else text.removesuffix("\n").split("\n")
+            content = read_bytes(path, VOCABULARY_BYTES)
+            if path.suffix == ".txt":
+                return content.decode().removesuffix("\n").split("\n")
+            return check(parse_json(content), _TOKENS)
         except FileNotFoundError:
             continue
         except OSError as error:
             raise ModelError(f"{path} cannot be read: {error.strerror}") from None
-        except (ValueError, RecursionError):
-            tokens = None
-        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-            raise ModelError(f"{path} is damaged: it is not a list of tokens in UTF-8")
-        return tokens
+        except ValueError:
+            raise ModelError(f"{path} is damaged: it is not a list of tokens in UTF-8") from None
     raise ModelError(f"{directory} is not a whole CTranslate2 model: it has no {names[-1]}.json")
 
 

@@ -35,6 +35,11 @@ class Source:
     def names(self) -> list[str]:
         return sorted({*self._arrays, *self._aliases})
 
+    @property
+    def size(self) -> int:
+        """Numbers in all arrays together."""
+        return sum(array.size for array in self._arrays.values())
+
     def has(self, name: str) -> bool:
         return name in self._arrays or name in self._aliases
 

@@ -1,6 +1,5 @@
 """The config.json of a model from elsewhere, read with care: types are checked, and nothing unknown is passed over."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from toolkit.errors import ConfigError, ModelError
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, read_json
+from toolkit.untrusted import LIKE, OBJECT, Schema, UnfitError, check, shown
 
 Config = Seq2SeqConfig | GPTConfig
 
@@ -22,8 +22,6 @@ _OWN_SETTINGS = ("max_length", "ignore_case", "begin", "template", "fixed_output
 _ENCODER_DECODERS = ("marian", "pegasus")  # by their model_type
 
 T = TypeVar("T", int, float, bool, str)
-
-_TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
 
 
 class ForeignSettings:
@@ -46,7 +44,7 @@ class ForeignSettings:
                 self.values[name] = value
             elif value not in (None, own):
                 raise ModelError(
-                    f"{self.path} has {name} {_shown(own)} and {alias} {_shown(value)}, which are two "
+                    f"{self.path} has {name} {shown(own)} and {alias} {shown(value)}, which are two "
                     "names of one setting: leave out the one that is wrong"
                 )
 
@@ -96,9 +94,7 @@ class ForeignSettings:
         value = self.values.get(name)
         if value is None:
             return {}
-        if not isinstance(value, dict):
-            raise ModelError(f"{self.path} is damaged: {name} is {_shown(value)}, not an object")
-        return value
+        return self._checked(name, value, OBJECT)
 
     def special(self, role: str) -> int | None:
         """The id of the special token "pad", "unk", "bos" or "eos", of several the first.
@@ -126,27 +122,22 @@ class ForeignSettings:
         """Raises ModelError where a setting is given and is none of those that the toolkit has a counterpart for."""
         value = self.values.get(name)
         if name in self.values and not any(type(value) is type(each) and value == each for each in allowed):
-            instead = " or ".join(map(_shown, allowed))
+            instead = " or ".join(map(shown, allowed))
             raise ModelError(
-                f"{self.path} has {name} {_shown(value)}, which no model of this toolkit has: it must be {instead}"
+                f"{self.path} has {name} {shown(value)}, which no model of this toolkit has: it must be {instead}"
             )
 
     def typed(self, name: str, value: Any, default: T) -> T:
         """A value that stands under this name, as the type of a default.  Raises ModelError where it is of another."""
-        wanted = type(default)
-        if type(value) is not wanted and not (wanted is float and type(value) is int):
-            raise ModelError(f"{self.path} is damaged: {name} is {_shown(value)}, not {_TYPE_NAMES[wanted]}")
+        return type(default)(self._checked(name, value, LIKE[type(default)]))
+
+    def _checked(self, name: str, value: Any, schema: Schema) -> Any:
         try:
-            return wanted(value)
-        except OverflowError:
-            raise ModelError(f"{self.path} is damaged: {name} is larger than any number") from None
+            return check(value, schema)
+        except UnfitError as error:
+            raise ModelError(f"{self.path} is damaged: {error.within(name)}") from None
 
 
 def own_settings(config: Config) -> dict[str, Any]:
     """What `ForeignSettings.with_own` reads, to be left as OWN_ENTRY."""
     return {name: getattr(config, name) for name in _OWN_SETTINGS if hasattr(config, name)}
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:60]}…"

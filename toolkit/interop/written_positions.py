@@ -10,10 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.foreign_settings import Config
 from toolkit.models.gpt import GPTConfig
+
+_SMALL_TABLE = 1 << 20  # numbers that no model is too small for
 
 # Parameters by the end of their name, and the axis that is the residual stream.
 _AXES = {
@@ -36,17 +39,32 @@ _INSIDE = ("query_key_value.bias", "query.bias", "key_value.bias", "expand.bias"
 def with_written_positions(config: Config, arrays: Mapping[str, Array]) -> tuple[Config, dict[str, Array]]:
     """The same model, where its positions are waves: an encoder-decoder's with all sines before all cosines, a
     language model's as a table with a row for each position of its context.
+
+    Raises ModelError where that table would be too large.
     """
     arrays = dict(arrays)
     if isinstance(config, GPTConfig) and config.positions.startswith("sinusoidal"):
-        layout = "halves" if config.positions == "sinusoidal_halves" else "interleaved"
-        waves = sinusoidal_positions(config.max_length, config.width, layout)
+        waves = written_waves(config, config.max_length, sum(value.size for value in arrays.values()))
         return replace(config, positions="learned"), arrays | {"trunk.input.positions.embedding.table": waves}
     if config.positions != "sinusoidal":
         return config, arrays
     order = np.concatenate((np.arange(0, config.width, 2), np.arange(1, config.width, 2)))
     moved = {name: _moved(name, value, order) for name, value in arrays.items()}
     return replace(config, positions="sinusoidal_halves"), moved
+
+
+def written_waves(config: Config, length: int, size: int) -> Array:
+    """The waves of a model of `size` numbers as a table, (length, D).
+
+    Raises ModelError where the table has more numbers than the model: what its config says must not fill a disk.
+    """
+    if length * config.width > max(size, _SMALL_TABLE):
+        raise ModelError(
+            f"a table of its {length:,} positions would be larger than the model: set max_length in its config.json to "
+            "what its texts need"
+        )
+    layout = "halves" if config.positions == "sinusoidal_halves" else "interleaved"
+    return sinusoidal_positions(length, config.width, layout)
 
 
 def _moved(name: str, value: Array, order: Array) -> Array:

@@ -6,12 +6,10 @@ from typing import Any
 
 from toolkit.errors import ConfigError
 from toolkit.tokenization.special import BOS
-from toolkit.untrusted import FLAG, Number, Record, Text, Whole
+from toolkit.untrusted import LIKE, Record
 
 # The longest context of any model, in tokens: what a number costs nothing to write must not cost memory to obey.
 LONGEST_CONTEXT = 1 << 20
-
-_SCHEMAS = {int: Whole(), float: Number(), bool: FLAG, str: Text()}
 
 
 def check_settings(config: Any, counts: Sequence[str], choices: Mapping[str, Sequence[str]]) -> None:
@@ -40,4 +38,4 @@ def check_settings(config: Any, counts: Sequence[str], choices: Mapping[str, Seq
 
 def settings_schema(config_class: type) -> Record:
     """What a file may hold as the settings of a model, by the types of their defaults; all may be left out."""
-    return Record({field.name: _SCHEMAS[type(field.default)] for field in dataclasses.fields(config_class)})
+    return Record({field.name: LIKE[type(field.default)] for field in dataclasses.fields(config_class)})

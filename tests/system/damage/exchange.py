@@ -102,7 +102,10 @@ SETTINGS: dict[str, tuple[Harm, str]] = {
         "marian/config.json is damaged: it has a number of 101 digits",
     ),
     "of fewer tokens": (setting(vocab_size=50, decoder_vocab_size=50), "as token 50, but the model has only 50 tokens"),
-    "of dropout that is not a number": (setting(dropout=float("nan")), "describes a model that cannot be"),
+    "of dropout that is not a number": (
+        setting(dropout=float("nan")),
+        "config.json is damaged: dropout is NaN, not a number",
+    ),
     "of an end that no token has": (
         setting(eos_token_id=10**6),
         "marian: the id of </s> is 1000000, but",

@@ -117,7 +117,7 @@ BESIDE: dict[str, tuple[Harm, str]] = {
     "no begin of outputs": (setting(decoder_start_token=None), "has no token that outputs begin with"),
     "a begin that no token is": (setting(decoder_start_token="<go>"), "has no token '<go>'"),
     "an end that no token is": (setting(eos_token="<stop>"), "has no token '<stop>', which its texts end with"),
-    "an epsilon in words": (setting(layer_norm_epsilon="small"), "layer_norm_epsilon is 'small'"),
+    "an epsilon in words": (setting(layer_norm_epsilon="small"), 'layer_norm_epsilon is "small"'),
     "another epsilon": (setting(layer_norm_epsilon=0.1), "has layer norms with an epsilon other than"),
     "no tokens": (remove(TOKENS), "fast is not a whole CTranslate2 model: it has no shared_vocabulary.json"),
     "tokens cut": (cut(TOKENS, 0.5), f"{TOKENS} is damaged: it is not a list of tokens"),

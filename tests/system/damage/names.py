@@ -17,10 +17,10 @@ WITHIN_A_LINE = EVIL.replace("\r\n", "")
 LONG = EVIL + "x" * 1_000_000
 
 HARMS: dict[str, tuple[str, str, Harm]] = {
-    "a setting of a megabyte": ("info model", "settings that this version", models.setting(**{LONG: 1})),
+    "a setting of a megabyte": ("info model", "which is unknown here", models.setting(**{LONG: 1})),
     "a thousand settings": (
         "info model",
-        "settings that this version",
+        "which is unknown here",
         models.setting(**{f"{EVIL}{number}": 1 for number in range(1000)}),
     ),
     "a choice of a megabyte": ("info model", "model/config.json", models.setting(activation=LONG)),
