@@ -65,11 +65,14 @@ class HuggingFaceModel:
         return Vocabulary.plan(self.size, pad, None, bos, eos, self._directory)
 
     def read(self, vocabulary: Vocabulary, begin: bool | None = None) -> Model:
-        """The model in our layout.  begin: as in `read_hugging_face`.  Raises ModelError where weights do not fit."""
+        """The model in our layout, which begins with no token that it has not.  begin: as in `read_hugging_face`.
+
+        Raises ModelError where weights do not fit.
+        """
         arrays = self._arrays()
         self.architecture.check_unread(self._weights, self._config)
         config, arrays = in_own_order(self._config, arrays, vocabulary)
-        begin = self.architecture.begins_texts if begin is None else begin
+        begin = (self.architecture.begins_texts if begin is None else begin) and vocabulary.rows[BOS] >= 0
         model = new_model(self.settings.with_own(config, begin=begin))
         model.allocate()
         model.load_arrays(arrays, str(self._directory))

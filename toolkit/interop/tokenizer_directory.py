@@ -25,6 +25,7 @@ class TokenizerDirectory:
 
     def __init__(self, config: ForeignSettings, size: int):
         self.path, self.config, self.size = config.directory, config, size
+        self._contents: dict[str, Json] = {}
         self.settings = self.json(SETTINGS_FILE)
         names = self.json(NAMES_FILE) | self.settings
         self.names = {role: _content(names.get(f"{role}_token")) for role in _ROLES}
@@ -35,7 +36,9 @@ class TokenizerDirectory:
 
     def json(self, name: str) -> Json:
         """A JSON object; empty where there is no such file."""
-        return read_json(self.path / name) if self.has(name) else {}
+        if name not in self._contents:
+            self._contents[name] = read_json(self.path / name) if self.has(name) else {}
+        return self._contents[name]
 
     def by_id(self, ids: Mapping[str, int], name: str) -> list[str | None]:
         """(size,) The token of every id. ids: of tokens in the file `name`; others may have been added.
@@ -61,10 +64,17 @@ class TokenizerDirectory:
                 tokens[index] = token
         return tokens
 
-    def vocabulary(self, tokens: Sequence[str | None], known: Mapping[str, int] | None = None) -> Vocabulary:
+    def vocabulary(
+        self,
+        tokens: Sequence[str | None],
+        known: Mapping[str, int] | None = None,
+        begin: int | None = None,
+        unknown: int | None = None,
+    ) -> Vocabulary:
         """The layout: special tokens have the ids that the configuration gives them, else those of their names.
 
-        known: ids of special tokens by their roles, for those that neither says.
+        known: ids of special tokens by their roles, for those that neither says. begin, unknown: what the tokenizer
+        itself puts in front of a text, and in place of what it does not know, whatever else is said.
         """
         if self.config.is_own:
             return Vocabulary.own(self.size)
@@ -77,6 +87,9 @@ class TokenizerDirectory:
             found["pad"] = None
         if found["unk"] in (found["pad"], found["bos"], found["eos"]):  # byte-level BPE knows all, and names another
             found["unk"] = None
+        found["bos"], found["unk"] = (
+            other if own is None else own for own, other in ((begin, found["bos"]), (unknown, found["unk"]))
+        )
         return Vocabulary.plan(self.size, **found, origin=self.path)
 
     def _added(self) -> dict[int, str]:
@@ -120,6 +133,36 @@ def content_ids(content: Json) -> dict[str, int]:
         pieces = [each[0] for each in vocabulary if isinstance(each, list) and each]
         return {piece: index for index, piece in enumerate(pieces) if isinstance(piece, str)}
     return vocabulary if isinstance(vocabulary, dict) else {}
+
+
+def first_added(content: Json) -> int | None:
+    """The id of the special token that the last step of a tokenizer.json puts in front of a text, if it does."""
+    last = content.get("post_processor")
+    steps = last.get("processors", [last]) if isinstance(last, dict) else []
+    for step in (step for step in steps if isinstance(step, dict)):
+        found = None
+        if step.get("type") == "TemplateProcessing":
+            found = _first_of_template(step)
+        elif step.get("type") in ("RobertaProcessing", "BertProcessing"):
+            found = step.get("cls")
+        if isinstance(found, list) and found and type(found[-1]) is int:
+            return found[-1]
+    return None
+
+
+def _first_of_template(step: Json) -> Any:
+    try:
+        return step["special_tokens"][step["single"][0]["SpecialToken"]["id"]]["ids"]
+    except (KeyError, IndexError, TypeError):  # a text is first, or the library refuses it
+        return None
+
+
+def unknown_id(content: Json) -> int | None:
+    """The id that the model of a tokenizer.json gives to what it does not know."""
+    model = content.get("model")
+    model = model if isinstance(model, dict) else {}
+    found = model.get("unk_id", content_ids(content).get(str(model.get("unk_token"))))
+    return found if type(found) is int else None
 
 
 def _byte_level(ids: Json, merges: list[list[str]], added: Mapping[int, str], prefix: bool) -> Json:

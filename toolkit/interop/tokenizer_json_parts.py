@@ -51,7 +51,7 @@ def tokenizer_content(
         "added_tokens": [_special_token(index, names[index]) for index in sorted({*special.values()})],
         "normalizer": {"type": "Sequence", "normalizers": [*normalizers]} if normalizers else None,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*pre_tokenizers]} if pre_tokenizers else None,
-        "post_processor": _template(before, after, names),
+        "post_processor": around(before, after, names),
         "decoder": {"type": "Sequence", "decoders": [*decoders]},
         "model": model,
     }
@@ -64,7 +64,7 @@ def _sentence(ignore_case: bool) -> list[Json]:
     return [{"type": "NFC"}, replace_all(_WHITE_SPACE, " "), replace_all(_ENDS, ""), *lower, prefix]
 
 
-def _template(before: Sequence[int], after: Sequence[int], names: Sequence[str]) -> Json:
+def around(before: Sequence[int], after: Sequence[int], names: Sequence[str]) -> Json:
     """The step that puts special tokens, by their ids, around a text, or around two."""
 
     def tokens(ids: Sequence[int]) -> list[Json]:

@@ -18,6 +18,8 @@ from toolkit.interop.tokenizer_directory import (
     TARGET_FILE,
     TokenizerDirectory,
     content_ids,
+    first_added,
+    unknown_id,
 )
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, Tokenizer, load_tokenizer
@@ -63,10 +65,10 @@ def read_tokenizer(config: ForeignSettings, size: int) -> ReadTokenizer:
         if found.has(name) and not (found.has(LIBRARY_FILE) and _is_other(found.path / name)):
             return _sentencepiece(found, name)
     content, origin = found.library_content()
-    vocabulary = found.vocabulary(found.by_id(content_ids(content), origin.name))
-    tokenizer = LibraryTokenizer(content, vocabulary.rows, origin)
-    begin = found.settings.get("add_bos_token")
-    return ReadTokenizer(tokenizer, vocabulary, begin if isinstance(begin, bool) else _begins(content))
+    tokens = found.by_id(content_ids(content), origin.name)
+    begin, first = _beginning(found, tokens)
+    vocabulary = found.vocabulary(tokens, begin=first, unknown=unknown_id(content))
+    return ReadTokenizer(LibraryTokenizer(content, vocabulary.rows, origin), vocabulary, bool(begin))
 
 
 def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
@@ -128,10 +130,11 @@ def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
 
     tokens = found.by_id({own.id_to_piece(index): foreign(index) for index in range(own.vocab_size())}, name)
     special = {"pad": own.pad_id(), "unk": own.unk_id(), "bos": own.bos_id(), "eos": own.eos_id()}
-    vocabulary = found.vocabulary(tokens, {role: foreign(index) for role, index in special.items() if index >= 0})
+    begin, first = _beginning(found, tokens)
+    known = {role: foreign(index) for role, index in special.items() if index >= 0}
+    vocabulary = found.vocabulary(tokens, known, first)
     tokenizer = _one_model(found.path / name, shown(tokens, vocabulary.rows), vocabulary)
-    begin = found.settings.get("add_bos_token")
-    return ReadTokenizer(tokenizer, vocabulary, begin if isinstance(begin, bool) else model_type == "llama")
+    return ReadTokenizer(tokenizer, vocabulary, model_type == "llama" if begin is None else begin)
 
 
 def _one_model(path: Path, pieces: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
@@ -153,12 +156,15 @@ def _is_other(path: Path) -> bool:
     return False
 
 
-def _begins(content: Json) -> bool | None:
-    """Whether the last step of a tokenizer.json puts a special token in front of a text."""
-    steps = content.get("post_processor")
-    if not isinstance(steps, dict):
-        return None
-    for step in steps.get("processors", [steps]):
-        if step.get("type") == "TemplateProcessing":
-            return bool(step.get("single")) and "SpecialToken" in step["single"][0]
-    return False
+def _beginning(found: TokenizerDirectory, tokens: Sequence[str | None]) -> tuple[bool | None, int | None]:
+    """Whether texts begin with a special token, and its id; None where neither is said.
+
+    A tokenizer.json decides it, as in transformers 5, and a setting where there is none.
+    """
+    if found.has(LIBRARY_FILE):
+        first = first_added(found.json(LIBRARY_FILE))
+        return first is not None, first
+    begin, name = found.settings.get("add_bos_token"), found.names["bos"]
+    if not isinstance(begin, bool):
+        return None, None
+    return begin, tokens.index(name) if name in tokens else None

@@ -1,6 +1,6 @@
 """The files of a tokenizer beside a model in Hugging Face's format, for `AutoTokenizer.from_pretrained`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,11 @@ from toolkit.interop.tokenizer_directory import (
     SETTINGS_FILE,
     SOURCE_FILE,
     TARGET_FILE,
+    Json,
+    first_added,
 )
 from toolkit.interop.tokenizer_json import own_content, pieces_content
+from toolkit.interop.tokenizer_json_parts import around
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.storage import write_json
@@ -61,7 +64,7 @@ def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Config)
     settings = _FAST | _of_texts(config, {index: names[foreign] for index, foreign in special.items()})
     if isinstance(tokenizer, LibraryTokenizer):
         names = tokenizer.tokens
-        write_json(directory / LIBRARY_FILE, tokenizer.content)
+        write_json(directory / LIBRARY_FILE, _beginning(tokenizer.content, config, special.get(BOS), names))
     elif isinstance(tokenizer, ForeignSentencePieceTokenizer) and isinstance(config, GPTConfig):
         write_json(directory / LIBRARY_FILE, pieces_content(tokenizer.models[0], names, special, config))
     elif isinstance(tokenizer, ForeignSentencePieceTokenizer):
@@ -70,6 +73,13 @@ def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Config)
         settings = {"tokenizer_class": "MarianTokenizer"}
     roles = {role: names[special[index]] for index, role in _ROLES.items() if index in special}
     _write_settings(directory, roles, config, settings)
+
+
+def _beginning(content: Json, config: Config, begin: int | None, names: Sequence[str]) -> Json:
+    """The content of a tokenizer.json with this id in front of a language model's texts, if they begin with it."""
+    if not isinstance(config, GPTConfig) or first_added(content) == (begin if config.begin else None):
+        return content
+    return content | {"post_processor": around([begin] if config.begin else [], [], names)}
 
 
 def _of_texts(config: Config, special: Mapping[int, str]) -> dict[str, Any]:

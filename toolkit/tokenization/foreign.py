@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from toolkit.errors import ConfigError
+from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization.special import SPECIAL_TOKENS, UNK
 from toolkit.tokenization.surface import LOST, lenient_text
 
@@ -39,7 +39,10 @@ class ForeignTokenizer(ABC):
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
-        """The ids of `text`, without begin or end marker. Raises DataError for a lone surrogate."""
+        """The ids of `text`, without begin or end marker.
+
+        Raises DataError for a lone surrogate, and where there is no <unk> for what the tokenizer does not know.
+        """
 
     def encode_batch(
         self, texts: Iterable[str], alpha: float = 0.0, seed: int | Sequence[int] | None = None
@@ -59,6 +62,13 @@ class ForeignTokenizer(ABC):
         Raises IndexError for an id outside the vocabulary.
         """
         return lenient_text(b"".join(self.surface(index) for index in ids))
+
+    def _known(self, ids: list[int], names: Sequence[str]) -> list[int]:
+        """The ids.  Raises DataError, with the name of the first, for what is unknown where a model has no <unk>."""
+        if self.rows[UNK] < 0 and UNK in ids:
+            name = names[ids.index(UNK)]
+            raise DataError(f"{name!r:.60} is no text to this model, and it has no token for what it does not know")
+        return ids
 
     def piece(self, token_id: int) -> str:
         """How the other vocabulary writes one id. Raises IndexError for an id outside the vocabulary."""

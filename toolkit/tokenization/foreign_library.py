@@ -33,8 +33,8 @@ class LibraryTokenizer(ForeignTokenizer):
         self.content, self._origin = content, origin
         self._tokenizer = _tokenizer(content, origin)
         self.tokens = [self._tokenizer.id_to_token(foreign) for foreign in range(max(rows) + 1)]  # by foreign id
-        special = {foreign for foreign, token in self._tokenizer.get_added_tokens_decoder().items() if token.special}
-        added = {foreign for foreign in self._tokenizer.get_added_tokens_decoder() if foreign not in special}
+        added = self._tokenizer.get_added_tokens_decoder()
+        self._special = special = {foreign for foreign, token in added.items() if token.special}
         to_bytes = token_bytes(content.get("decoder"), origin)
         surfaces = []
         for foreign in rows:
@@ -61,18 +61,19 @@ class LibraryTokenizer(ForeignTokenizer):
         write_settings(directory, self.kind, rows=self.rows, tokenizer=self.content)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of `text`, without begin or end marker. Raises DataError for a lone surrogate."""
+        """The ids of `text`, without begin or end marker. Raises DataError as the base class says."""
         try:
-            found = self._tokenizer.encode(text, add_special_tokens=False).ids
+            found = self._tokenizer.encode(text, add_special_tokens=False)
         except (TypeError, UnicodeEncodeError) as error:
             refuse_surrogates([text], error)
             raise
-        return [self._ours.get(foreign, UNK) for foreign in found]
+        return self._known([self._ours.get(foreign, UNK) for foreign in found.ids], found.tokens)
 
     @cached_property
     def _ours(self) -> dict[int, int]:
         """Our ids of the foreign ones that a text can have."""
-        return {foreign: index for index, foreign in enumerate(self.rows) if index >= FIRST_TOKEN}
+        pairs = [*enumerate(self.rows)][FIRST_TOKEN:]
+        return {foreign: index for index, foreign in pairs if foreign not in self._special}
 
 
 def _tokenizer(content: dict[str, Any], origin: str | Path) -> Any:

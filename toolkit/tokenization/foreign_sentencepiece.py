@@ -90,17 +90,18 @@ class ForeignSentencePieceTokenizer(ForeignTokenizer):
         return type(self)(self.pieces, self.rows, self._target, self._source, reads_sources=True)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of `text`, without begin or end marker. Raises DataError for a lone surrogate."""
+        """The ids of `text`, without begin or end marker. Raises DataError as the base class says."""
         language = _LANGUAGE.match(text) if self._reads_sources else None
-        ids = []
+        ids, names = [], []
         if language and self._languages:
-            ids, text = [self._languages.get(language[1], UNK)], text[language.end() :]
+            names, text = [language[1]], text[language.end() :]
+            ids = [self._languages.get(language[1], UNK)]
         try:
             pieces = self._processor.encode(text, out_type=str, num_threads=1)
         except (RuntimeError, TypeError, UnicodeEncodeError) as error:
             refuse_surrogates([text], error)
             raise
-        return [*ids, *(self._ids.get(piece, UNK) for piece in pieces)]
+        return self._known([*ids, *(self._ids.get(piece, UNK) for piece in pieces)], [*names, *pieces])
 
     @cached_property
     def _ids(self) -> dict[str, int]:
