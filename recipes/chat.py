@@ -32,12 +32,11 @@ from toolkit.files import replaced_directory
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
-from toolkit.models.reward import copy_values
 from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
 from toolkit.nn.module import Model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
 from toolkit.training.config import TrainingConfig
-from toolkit.training.conversation import ConversationTask
+from toolkit.training.conversation import ConversationTask, begin_from
 from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
 
@@ -129,7 +128,7 @@ def train(recipe: Recipe) -> None:
         evaluate = functools.partial(
             some_replies, template=template, questions=questions[:: len(questions) // 4 or 1][:4]
         )
-        trainer = make_trainer(recipe, run, corpus, config, tokenizer, before, evaluate)
+        trainer = make_trainer(recipe, run, corpus, config, template, before, evaluate)
     tell(recipe.quiet, *corpus.describe(), f"{trainer.model.parameter_count:,} parameters")
     progress = trainer.train(saved)
     if trainer.interrupted:
@@ -219,7 +218,7 @@ def make_trainer(
     run: Run,
     corpus: ConversationCorpus,
     config: GPTConfig,
-    tokenizer: Tokenizer,
+    template: Template,
     before: LanguageModel | None,
     evaluate: Callable[[Model], Evaluation],
 ) -> Trainer:
@@ -232,9 +231,9 @@ def make_trainer(
         vocab_size=config.vocab_size,
         valid_bytes=corpus.text_bytes("valid"),
     )
-    start = functools.partial(copy_values, before.model) if before else None
+    start = functools.partial(begin_from, before.model, template.marks, recipe.training.seed) if before else None
     build = functools.partial(GPT, config)
-    return Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet, start)
+    return Trainer(build, task, recipe.training, run, template.tokenizer, evaluate, recipe.quiet, start)
 
 
 def some_replies(model: GPT, template: Template, questions: list[Question]) -> Evaluation:

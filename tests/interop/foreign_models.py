@@ -2,16 +2,18 @@
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
-from sentencepiece import SentencePieceProcessor
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from tests.checks import random_model, small_config
 from tests.conftest import ENGLISH
 from toolkit.interop import write_hugging_face
+from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.tokenization import SentencePieceTokenizer
 
 
@@ -28,6 +30,30 @@ def make_marian(directory: Path, target: Path) -> Path:
     write_hugging_face(random_model(config, np.random.default_rng(0), np.float32), directory)
     special = dict.fromkeys(("pad_token_id", "decoder_start_token_id"), ids["<pad>"]) | {"eos_token_id": 0}
     edit(directory, **special, bos_token_id=None, toolkit=None)
+    (directory / "generation_config.json").unlink()
+    return directory
+
+
+def make_llama(directory: Path, texts: Iterable[str], **settings: Any) -> Path:
+    """A LlamaForCausalLM, small but not tiny, with a SentencePiece model of these texts.  settings: of GPTConfig."""
+    directory.mkdir()
+    with (directory / "tokenizer.model").open("wb") as file:
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(texts),
+            model_writer=file,
+            vocab_size=400,
+            hard_vocab_limit=False,
+            byte_fallback=True,
+            minloglevel=2,
+        )
+    size = SentencePieceProcessor(model_file=str(directory / "tokenizer.model")).vocab_size()
+    shape = {"width": 32, "heads": 4, "layers": 1, "feed_forward": 32, "norm": "rms", "activation": "swiglu"}
+    config = GPTConfig(**{**shape, "vocab_size": size, "max_length": 64, **settings})
+    model = GPT(config)
+    model.allocate()
+    model.initialize(np.random.default_rng(0))
+    write_hugging_face(model, directory)
+    edit(directory, bos_token_id=1, eos_token_id=2, pad_token_id=None, toolkit=None)
     (directory / "generation_config.json").unlink()
     return directory
 

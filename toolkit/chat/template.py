@@ -18,7 +18,7 @@ from toolkit.data.messages import ROLES, Message, Role
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.normal_form import normal_form
-from toolkit.tokenization.special import ASSISTANT, BOS, END, EOS, SYSTEM, USER
+from toolkit.tokenization.special import ASSISTANT, BOS, CONTROL_IDS, END, EOS, SYSTEM, USER
 
 TemplateName = Literal["control", "plain"]
 
@@ -46,6 +46,12 @@ class Template(ABC):
         self.tokenizer, self.begin = tokenizer, [BOS] if begin else []
         self._openers = {role: self._opener(role) for role in ROLES}
         self._closers = {role: self._closer(role) for role in ROLES}
+
+    @property
+    def marks(self) -> list[int]:
+        """The special ids that it writes, the begin mark aside: a model must be able to read and write them."""
+        parts = (*self._openers.values(), *self._closers.values())
+        return sorted({token for part in parts for token in part if token in CONTROL_IDS})
 
     def message(self, message: Message) -> list[int]:
         """The ids of a whole message.  Raises DataError for a content that the tokenizer cannot read."""

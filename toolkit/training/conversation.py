@@ -1,9 +1,13 @@
 """Conversations as a task: the loss is on the replies and their end markers, and everything else is only read."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from toolkit.data.store import RaggedStore
-from toolkit.models.gpt import GPTBatch
+from toolkit.models.gpt import GPT, GPTBatch
+from toolkit.models.reward import copy_values
+from toolkit.tokenization.special import SPECIAL_TOKENS
 from toolkit.training.language import LanguageTask
 
 
@@ -36,3 +40,23 @@ class ConversationTask(LanguageTask):
         spans = [texts.span(number) for number in numbers]
         follows = np.concatenate([flags[begin + 1 : begin + length + 1] for begin, length in spans])
         return super().batch(name, numbers)._replace(scored=np.flatnonzero(follows))
+
+
+# How far the first row of a new mark is from the mean of all rows, in standard deviations of these.
+_APART = 0.1
+
+
+def begin_from(source: GPT, marks: Sequence[int], seed: int, model: GPT) -> None:
+    """Give a model the values of another, and let it read and write the special ids `marks`.
+
+    An imported model has no rows for marks that it was never taught. They begin near the mean of all tokens of text, so
+    that each is as probable as most of these (Hewitt 2021); the seed draws how they differ.
+    """
+    copy_values(source, model)
+    model.permit(marks)
+    generator = np.random.default_rng(seed)
+    for table in {id(each.table): each.table.data for each in (model.trunk.input.embedding, model.output)}.values():
+        new = [mark for mark in marks if not table[mark].any()]
+        texts = table[len(SPECIAL_TOKENS) :]
+        apart = generator.standard_normal((len(new), table.shape[1])) * _APART
+        table[new] = texts.mean(axis=0) + apart * texts.std(axis=0)
