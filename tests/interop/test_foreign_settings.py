@@ -78,6 +78,7 @@ def test_the_base_of_rotary_positions_where_the_section_has_it(write, section, k
 def test_what_computes_the_same_in_short_texts_is_read_so_far(write, shape, settings, length, note):
     _, directory = write(small_gpt_config(**shape))
     edit(directory, toolkit=None, **settings)
+    (directory / "generation_config.json").unlink()
     found = HuggingFaceModel(directory)
     assert found.read(found.vocabulary()).config.max_length == length
     assert found.notes == note

@@ -202,6 +202,7 @@ def test_names_without_their_prefix_and_masks_among_the_weights(write):
 def test_waves_among_the_weights_must_be_those_that_we_add(write):
     _, directory = write(small_config(norm="post"))
     edit(directory, toolkit=None, max_position_embeddings=16)
+    (directory / "generation_config.json").unlink()
     tensors = load_file(directory / "model.safetensors")
     angles = np.arange(5)[:, None] / 10000 ** (np.arange(0, 8, 2) / 8)
     waves = np.concatenate((np.sin(angles), np.cos(angles)), axis=1).astype(np.float16)
@@ -258,6 +259,7 @@ def test_tokens_that_are_impossible_there_are_impossible_here(write):
 def test_whether_texts_begin_with_a_mark(write, values, begins):
     _, directory = write(small_gpt_config(positions="learned", begin=True))
     edit(directory, **values)
+    (directory / "generation_config.json").unlink()
     assert read_hugging_face(directory)[0].config.begin == begins
     assert read_hugging_face(directory, begin=True)[0].config.begin
 

@@ -51,6 +51,7 @@ _SEQ2SEQ = {
     "pad_token_id": 39,
     "decoder_start_token_id": 39,
     "eos_token_id": 0,
+    "forced_eos_token_id": 0,
     "dropout": 0.0,
 }
 CASES = {
@@ -63,7 +64,10 @@ CASES = {
     "starcoder2, biases of norms": ("starcoder2", _ROTARY | {"use_bias": False}),
     "marian": ("marian", _SEQ2SEQ | {"scale_embedding": True}),
     "marian, biased": ("marian", _SEQ2SEQ | {"share_encoder_decoder_embeddings": False}),
-    "pegasus": ("pegasus", _SEQ2SEQ | {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1}),
+    "pegasus": (
+        "pegasus",
+        _SEQ2SEQ | {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1, "forced_eos_token_id": 1},
+    ),
     "pegasus, not tied": ("pegasus", _SEQ2SEQ | {"tie_word_embeddings": False}),
 }
 

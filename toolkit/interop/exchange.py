@@ -2,8 +2,9 @@
 
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, replaced_directory
@@ -16,7 +17,7 @@ from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.shelf import find_model
-from toolkit.models.storage import CONFIG_FILE, load_model, read_json, save_model
+from toolkit.models.storage import CONFIG_FILE, load_model, read_json, read_metrics, save_model
 from toolkit.nn.module import Model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.tokenization.foreign import ForeignTokenizer
@@ -45,9 +46,10 @@ def import_model(source: str | os.PathLike[str], directory: str | os.PathLike[st
     """
     source, directory = Path(source), Path(directory)
     check_new_directory(directory, "DIRECTORY")
-    model, tokenizer, name, notes = _read(source)
+    model, tokenizer, name, notes, generation = _read(source)
     _check_sizes(model, tokenizer, source)
     metrics = {"command": shlex.join(["toolkit", "import", str(source), str(directory)]), "imported_from": name}
+    metrics |= {"generation": generation} if generation else {}
     with replaced_directory(directory) as new:
         save_model(model, new, metrics)
         tokenizer.save(new)
@@ -80,7 +82,7 @@ def export_model(
             ctranslate2.write(loaded, tokenizer, new, half)
             return Exchanged(loaded, _ctranslate2_name(loaded), notes + _how_to_tokenize(loaded, tokenizer))
         order = Vocabulary(tuple(tokenizer.rows)) if isinstance(tokenizer, ForeignTokenizer) else None
-        name = write_hugging_face(loaded, new, order, half).name
+        name = write_hugging_face(loaded, new, order, half, read_metrics(found).get("generation")).name
         write_tokenizer(tokenizer, new, loaded.config)
     return Exchanged(loaded, name, notes)
 
@@ -98,12 +100,21 @@ def _writing_model(model: Model, where: Path) -> tuple[Model, list[str]]:
     return model, []
 
 
-def _read(source: Path) -> tuple[Model, Tokenizer, str, list[str]]:
-    """A model, its tokenizer, what the model is called elsewhere, and what is not the same here."""
+class _Read(NamedTuple):
+    """A model from elsewhere."""
+
+    model: Model
+    tokenizer: Tokenizer
+    name: str  # what it is there
+    notes: list[str]  # what is not the same here
+    generation: Mapping[str, Any]  # how its authors decode with it
+
+
+def _read(source: Path) -> _Read:
     if (source / _CTRANSLATE2_WEIGHTS).exists():
         reading = ctranslate2.read(source)
         tokenizer, model = pieces_tokenizer(source, reading.tokens, reading.vocabulary), reading.model()
-        return model, tokenizer, _ctranslate2_name(model), reading.notes
+        return _Read(model, tokenizer, _ctranslate2_name(model), reading.notes, {})
     if not source.is_dir():
         raise ModelError(
             f"{source} is not a directory: give one that transformers or CTranslate2 has written; nothing is downloaded"
@@ -112,7 +123,8 @@ def _read(source: Path) -> tuple[Model, Tokenizer, str, list[str]]:
         raise ConfigError(f"{source} is a model of this toolkit already: there is nothing to import")
     found = HuggingFaceModel(source)
     tokenizer, vocabulary, begin = read_tokenizer(found.settings, found.size)
-    return found.read(vocabulary, begin), tokenizer, found.architecture.name, found.notes
+    model = found.read(vocabulary, begin)
+    return _Read(model, tokenizer, found.architecture.name, found.notes, found.generation)
 
 
 def _check_sizes(model: Model, tokenizer: Tokenizer, where: Path) -> None:

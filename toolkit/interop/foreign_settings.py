@@ -35,6 +35,7 @@ class ForeignSettings:
         self.values = read_json(self.path)
         generation = directory / GENERATION_FILE
         self._generation = read_json(generation) if generation.exists() else {}
+        self.generation_path = generation if generation.exists() else self.path
 
     def rename(self, aliases: Mapping[str, str]) -> None:
         """Take settings under other names of theirs.  Raises ModelError where the two say different things."""
@@ -117,6 +118,10 @@ class ForeignSettings:
         value = self.values.get(name) if value is None else value
         several = value if isinstance(value, list) else [] if value is None else [value]
         return [self.typed(name, each, 0) for each in several]
+
+    def generation(self, name: str) -> Any:
+        """How to decode, by generation_config.json, or in older directories, which have none, by config.json."""
+        return (self.values if self.generation_path == self.path else self._generation).get(name)
 
     def expect(self, name: str, *allowed: Any) -> None:
         """Raises ModelError where a setting is given and is none of those that the toolkit has a counterpart for."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import save
@@ -14,6 +15,12 @@ from toolkit.interop.chat_templates import end_of
 from toolkit.interop.encoder_decoders import Marian, Pegasus
 from toolkit.interop.foreign_settings import GENERATION_FILE, OWN_ENTRY, Config, ForeignSettings, own_settings
 from toolkit.interop.foreign_weights import ForeignWeights
+from toolkit.interop.generation_settings import (
+    check_generation,
+    exported_generation,
+    generation_notes,
+    kept_generation,
+)
 from toolkit.interop.language_models import GPT2, Llama, Starcoder2
 from toolkit.interop.vocabulary import ABSENT, Vocabulary, in_foreign_order, in_own_order
 from toolkit.interop.written_positions import with_written_positions
@@ -52,7 +59,13 @@ class HuggingFaceModel:
         """What is not the same here, in sentences."""
         ends = self.settings.tokens("eos_token_id")
         several = f"it ends its texts with any of the tokens {ends}, here with {ends[:1]} only"
-        return self.architecture.notes(self.settings, self._config) + [several] * (len(ends) > 1)
+        generation = [] if self.settings.is_own else generation_notes(self.settings)
+        return self.architecture.notes(self.settings, self._config) + generation + [several] * (len(ends) > 1)
+
+    @property
+    def generation(self) -> Mapping[str, Any]:
+        """How its authors decode with it, for `write_hugging_face`."""
+        return {} if self.settings.is_own else kept_generation(self.settings)
 
     def vocabulary(self) -> Vocabulary:
         """The layout by what config.json and generation_config.json say, which know no token for unknown text.
@@ -67,8 +80,10 @@ class HuggingFaceModel:
     def read(self, vocabulary: Vocabulary, begin: bool | None = None) -> Model:
         """The model in our layout, which begins with no token that it has not.  begin: as in `read_hugging_face`.
 
-        Raises ModelError where weights do not fit.
+        Raises ModelError where weights do not fit, and for what it must or must not write that no search here knows of.
         """
+        if not self.settings.is_own:
+            check_generation(self.settings, _suppressed(vocabulary, EOS) or (), _special_id(vocabulary, EOS))
         arrays = self._arrays()
         self.architecture.check_unread(self._weights, self._config)
         config, arrays = in_own_order(self._config, arrays, vocabulary)
@@ -132,11 +147,16 @@ def read_hugging_face(
 
 
 def write_hugging_face(
-    model: Model, directory: Path, vocabulary: Vocabulary | None = None, half: bool = False
+    model: Model,
+    directory: Path,
+    vocabulary: Vocabulary | None = None,
+    half: bool = False,
+    generation: object = None,
 ) -> Architecture:
     """Write a model into an existing directory for `from_pretrained` -> the class that it is there.
 
     vocabulary: the layout that an imported model came with, which it gets back; None: ours, as it is. half: float16.
+    generation: how to decode, as an imported model has brought it along.
 
     Raises ModelError where no class computes what the model does, and for weights beyond the range of float16.
     """
@@ -166,7 +186,8 @@ def write_hugging_face(
     write_json(directory / CONFIG_FILE, settings | own)
     end = end_of(config)
     limits = {"max_length": model.config.max_length, "suppress_tokens": _suppressed(vocabulary, end)}
-    write_json(directory / GENERATION_FILE, special | {"eos_token_id": _special_id(vocabulary, end)} | limits)
+    special["eos_token_id"] = _special_id(vocabulary, end)
+    write_json(directory / GENERATION_FILE, special | limits | exported_generation(generation))
     return architecture
 
 
