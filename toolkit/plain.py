@@ -272,7 +272,10 @@ BEGIN, END = "<s>", "</s>"
 
 
 def main():
-    """Train both models on 26 sentences and their translations, and ask for the 27th."""
+    """Train both models on 26 sentences and their translations, and ask for the 27th.
+
+    Of six seeds, the GPT had it right with all, the encoder-decoder with five.
+    """
     pairs = [
         (f"{subject} a {noun}".split(), [pronoun, nepali, verb])
         for subject, (pronoun, verb) in PRONOUNS.items()
