@@ -235,16 +235,29 @@ class Maybe(Schema):
             self._schema.check(value)
 
 
+class Either(Schema):
+    """What fits one of two."""
+
+    def __init__(self, one: Schema, other: Schema):
+        self._one, self._other, self.words = one, other, f"{one.words} or {other.words}"
+
+    def check(self, value: Any) -> None:
+        try:
+            self._one.check(value)
+        except UnfitError:
+            self._other.check(value)
+
+
 class Items(Schema):
-    """A list whose length is within bounds, and each of whose items fits."""
+    """A list of at most so many items, each of which fits."""
 
     words = "a list"
 
-    def __init__(self, schema: Schema, most: int = LARGEST, least: int = 0):
-        self._schema, self._most, self._least = schema, most, least
+    def __init__(self, schema: Schema, most: int = LARGEST):
+        self._schema, self._most = schema, most
 
     def check(self, value: Any) -> None:
-        if type(value) is not list or not self._least <= len(value) <= self._most:
+        if type(value) is not list or len(value) > self._most:
             raise self.refusal(value)
         for index, each in enumerate(value):
             try:
@@ -253,8 +266,24 @@ class Items(Schema):
                 raise error.within(index) from None
 
 
+class Row(Schema):
+    """A list of so many items, each of which fits the schema in its place."""
+
+    def __init__(self, *schemas: Schema):
+        self._schemas, self.words = schemas, f"a list of {len(schemas)}"
+
+    def check(self, value: Any) -> None:
+        if type(value) is not list or len(value) != len(self._schemas):
+            raise self.refusal(value)
+        for index, (schema, each) in enumerate(zip(self._schemas, value, strict=True)):
+            try:
+                schema.check(each)
+            except UnfitError as error:
+                raise error.within(index) from None
+
+
 class Record(Schema):
-    """An object, by its keys.
+    """An object, by its keys, which have no half characters.
 
     fields: what stands under these keys. needed: those that must be there. others: what stands under every other key;
     None where there may be none.
@@ -275,7 +304,7 @@ class Record(Schema):
                 raise UnfitError(f"has no {key}")
         for key, each in value.items():
             schema = self._fields.get(key, self._others)
-            if schema is None:
+            if schema is None or _HALF_CHARACTER.search(key):
                 raise UnfitError(f"has {key!r:.60}, which is unknown here")
             try:
                 schema.check(each)

@@ -1,5 +1,6 @@
 """What the files of a directory in Hugging Face's format say about tokens."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,44 @@ from toolkit.errors import ModelError
 from toolkit.interop.foreign_settings import ForeignSettings
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.storage import read_json
+from toolkit.untrusted import (
+    ANYTHING,
+    OBJECT,
+    VOCABULARY_BYTES,
+    Either,
+    Items,
+    Maybe,
+    Number,
+    Record,
+    Row,
+    Text,
+    Whole,
+    read_bytes,
+)
 
 Json = dict[str, Any]
 
 LIBRARY_FILE, SETTINGS_FILE, NAMES_FILE = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
 SOURCE_FILE, TARGET_FILE, PIECES_FILE, MERGES_FILE = "source.spm", "target.spm", "vocab.json", "merges.txt"
+ADDED_FILE = "added_tokens.json"
 
 _ROLES = ("pad", "unk", "bos", "eos")
+
+_INDEX = re.compile("[0-9]{1,10}")
+_IDS = Record(others=Whole(0, 2**31 - 1))
+_TOKEN = Either(Text(), Record({"content": Text()}, needed=("content",), others=ANYTHING))
+_NAMES = {f"{role}_token": Maybe(_TOKEN) for role in _ROLES}
+_SETTINGS = Record({**_NAMES, "added_tokens_decoder": Maybe(Record(others=_TOKEN))}, others=ANYTHING)
+_PIECES = Items(Row(Text(), Number()))
+_MODEL = Record({"vocab": Either(_IDS, _PIECES)}, needed=("vocab",), others=ANYTHING)
+_LAST_STEP = Maybe(Record({"processors": Items(OBJECT)}, others=ANYTHING))
+_SCHEMAS = {
+    LIBRARY_FILE: Record({"model": _MODEL, "post_processor": _LAST_STEP}, needed=("model",), others=ANYTHING),
+    SETTINGS_FILE: _SETTINGS,
+    NAMES_FILE: _SETTINGS,
+    PIECES_FILE: _IDS,
+    ADDED_FILE: _IDS,
+}
 
 
 class TokenizerDirectory:
@@ -37,7 +69,8 @@ class TokenizerDirectory:
     def json(self, name: str) -> Json:
         """A JSON object; empty where there is no such file."""
         if name not in self._contents:
-            self._contents[name] = read_json(self.path / name) if self.has(name) else {}
+            path, schema = self.path / name, _SCHEMAS[name]
+            self._contents[name] = read_json(path, schema=schema, most=VOCABULARY_BYTES) if self.has(name) else {}
         return self._contents[name]
 
     def by_id(self, ids: Mapping[str, int], name: str) -> list[str | None]:
@@ -47,8 +80,6 @@ class TokenizerDirectory:
         """
         tokens: list[str | None] = [None] * self.size
         for token, index in ids.items():
-            if type(index) is not int or index < 0:
-                raise ModelError(f"{self.path / name} is damaged: {token!r:.60} has the id {index!r:.20}")
             if index >= self.size:
                 raise ModelError(
                     f"{self.path / name} has {token!r:.60} as token {index}, but the model has only {self.size} "
@@ -94,12 +125,9 @@ class TokenizerDirectory:
 
     def _added(self) -> dict[int, str]:
         """Tokens that were added to those of the model's own file."""
-        added = {index: token for token, index in self.json("added_tokens.json").items() if type(index) is int}
-        listed = self.settings.get("added_tokens_decoder")
-        for index, token in listed.items() if isinstance(listed, dict) else ():
-            if index.isdecimal() and _content(token) is not None:
-                added[int(index)] = _content(token)
-        return added
+        added = {index: token for token, index in self.json(ADDED_FILE).items()}
+        listed = self.settings.get("added_tokens_decoder") or {}
+        return added | {int(index): _content(token) for index, token in listed.items() if _INDEX.fullmatch(index)}
 
     def library_content(self) -> tuple[Json, Path]:
         """What the `tokenizers` library reads, and where it is from: tokenizer.json, or vocab.json and merges.txt.
@@ -115,7 +143,7 @@ class TokenizerDirectory:
                 f"{MERGES_FILE}"
             )
         try:
-            lines = (self.path / MERGES_FILE).read_text(encoding="utf-8").splitlines()
+            lines = read_bytes(self.path / MERGES_FILE, VOCABULARY_BYTES).decode().splitlines()
         except (OSError, ValueError) as error:
             raise ModelError(f"{self.path / MERGES_FILE} is damaged: it is not text in UTF-8") from error
         merges = [line.split(" ") for line in lines if line.strip() and not line.startswith("#version")]
@@ -127,19 +155,16 @@ class TokenizerDirectory:
 
 def content_ids(content: Json) -> dict[str, int]:
     """The ids of the tokens that the model of a tokenizer.json knows by itself."""
-    model = content.get("model")
-    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    vocabulary = content["model"]["vocab"]
     if isinstance(vocabulary, list):  # unigram: pieces with their scores
-        pieces = [each[0] for each in vocabulary if isinstance(each, list) and each]
-        return {piece: index for index, piece in enumerate(pieces) if isinstance(piece, str)}
-    return vocabulary if isinstance(vocabulary, dict) else {}
+        return {piece: index for index, (piece, _) in enumerate(vocabulary)}
+    return vocabulary
 
 
 def first_added(content: Json) -> int | None:
     """The id of the special token that the last step of a tokenizer.json puts in front of a text, if it does."""
-    last = content.get("post_processor")
-    steps = last.get("processors", [last]) if isinstance(last, dict) else []
-    for step in (step for step in steps if isinstance(step, dict)):
+    last = content.get("post_processor") or {}
+    for step in last.get("processors", [last]):
         found = None
         if step.get("type") == "TemplateProcessing":
             found = _first_of_template(step)
@@ -159,8 +184,7 @@ def _first_of_template(step: Json) -> Any:
 
 def unknown_id(content: Json) -> int | None:
     """The id that the model of a tokenizer.json gives to what it does not know."""
-    model = content.get("model")
-    model = model if isinstance(model, dict) else {}
+    model = content["model"]
     found = model.get("unk_id", content_ids(content).get(str(model.get("unk_token"))))
     return found if type(found) is int else None
 

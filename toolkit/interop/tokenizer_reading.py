@@ -95,6 +95,8 @@ def _own(found: TokenizerDirectory) -> Tokenizer | None:
         return None
     if found.has(FILE_NAME):
         return SentencePieceTokenizer.load(found.path)
+    if not found.has(LIBRARY_FILE):
+        return None
     ids = content_ids(found.json(LIBRARY_FILE))
     pieces = sorted(ids, key=ids.__getitem__)
     if tuple(pieces[:FIRST_TOKEN]) != SPECIAL_TOKENS or len(pieces) != found.size:

@@ -19,6 +19,7 @@ from toolkit.untrusted import (
     Items,
     Maybe,
     Record,
+    Row,
     Text,
     UnfitError,
     Whole,
@@ -33,7 +34,7 @@ _SIZES = {name: np.dtype(dtype).itemsize for name, dtype in DTYPES.items()}
 _MOST_DIMENSIONS, _MOST_NUMBERS = 32, 1 << 48
 _LENGTH = 8  # bytes
 
-_ENTRY = {"dtype": Text(16), "shape": Items(Whole(0), _MOST_DIMENSIONS), "data_offsets": Items(Whole(0), 2, 2)}
+_ENTRY = {"dtype": Text(16), "shape": Items(Whole(0), _MOST_DIMENSIONS), "data_offsets": Row(Whole(0), Whole(0))}
 _HEADER = Record({"__metadata__": Maybe(OBJECT)}, others=Record(_ENTRY, needed=tuple(_ENTRY), others=OBJECT))
 
 

@@ -192,7 +192,10 @@ WITH_TOKENS: dict[str, tuple[Harm, str]] = {
     "no tokens": (remove(TOKENS), "marian has no tokenizer that the toolkit can read: it looks for source.spm"),
     "tokens cut": (cut(TOKENS, 0.5), f"{TOKENS} is damaged"),
     "tokens in a list": (write(TOKENS, "[]"), f"{TOKENS} is damaged"),
-    "tokens numbered in words": (token(more="seven"), "is damaged: 'more' has the id 'seven'"),
+    "tokens numbered in words": (
+        token(more="seven"),
+        f'{TOKENS} is damaged: more is "seven", not a whole number from 0',
+    ),
     "tokens of a larger model": (token(more=5000), "as token 5000, but the model has only"),
     "tokens of another model": (write(TOKENS, '{"</s>": 0, "<unk>": 1, "x": 2}'), "has 3 tokens and the model"),
     "a source model that is gone": (remove(SOURCE), "marian has no tokenizer that the toolkit can read"),
