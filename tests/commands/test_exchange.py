@@ -1,10 +1,13 @@
 """toolkit import and toolkit export: the same as the library does, in one line."""
 
+import json
 import shutil
 
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import toolkit
+from tests.interop.foreign_models import make_llama
 from tests.preference.small import random_values
 from toolkit.models.reward import ActorCriticConfig, RewardConfig, settings_like
 from toolkit.models.storage import load_model, save_model
@@ -73,3 +76,51 @@ def test_a_reward_model_is_refused_and_of_ppo_the_language_model_leaves(run, mak
     assert run("import", tmp_path / "new", tmp_path / "back").code == 0
     before, after = (toolkit.load(each).generate("I am", max_new_tokens=8) for each in (both, tmp_path / "back"))
     assert before == after
+
+
+# What a language model from elsewhere ends its texts with
+
+
+@pytest.fixture
+def llama(tmp_path):
+    """A model that soon writes what its texts begin with."""
+    directory = make_llama(tmp_path / "llama", ["a boy and a girl", "an old tree"])
+    tensors = load_file(directory / "model.safetensors")
+    tensors["model.embed_tokens.weight"][1] *= 50
+    save_file(tensors, directory / "model.safetensors", {"format": "pt"})
+    return directory
+
+
+def test_import_says_which_tokens_are_never_written_and_asks_what_ends_a_text(run, llama, tmp_path):
+    there = run("import", llama, tmp_path / "own")
+    note = (
+        "toolkit: <unk>, <s>: never written here; if <s> stands between its texts, import it with --end-token '<s>'\n"
+    )
+    assert (there.code, there.err) == (0, note)
+    ended = run("import", llama, tmp_path / "ended", "--end-token", "<s>")
+    assert ended.err == "toolkit: <unk>: never written here\n"
+    for name, reason in {"own": "length", "ended": "stop"}.items():
+        assert {each["finish_reason"] for each in written(run, tmp_path / name)} == {reason}
+    assert "--end-token '<s>'" in run("info", tmp_path / "ended").out
+    run("export", tmp_path / "ended", tmp_path / "again")
+    assert json.loads((tmp_path / "again" / "config.json").read_text())["eos_token_id"] == 1
+    pytest.importorskip("tokenizers", reason="the optional extra hf is not installed")
+    run("import", tmp_path / "again", tmp_path / "back")
+    assert written(run, tmp_path / "back") == written(run, tmp_path / "ended")
+
+
+def written(run, model):
+    (line,) = run("generate", "--model", model, "a boy", "--json", "--num-return-sequences", "3", "--min-p", "0").lines
+    return json.loads(line)["continuations"]
+
+
+def test_an_end_token_that_cannot_be(run, llama, tiny_model, tiny_gpt, tmp_path):
+    run("export", tiny_gpt, tmp_path / "own")
+    run("export", tiny_model, tmp_path / "translator", "--to", "ctranslate2")
+    for source, token, words in [
+        (llama, "<end>", "has no token '<end>', which its texts end with"),
+        (tmp_path / "own", "<s>", "own has an end mark of its own: --end-token is for language models from elsewhere"),
+        (tmp_path / "translator", "<s>", "translator has an end mark of its own"),
+    ]:
+        assert words in run("import", source, tmp_path / "new", "--end-token", token).sentence
+    assert not (tmp_path / "new").exists()

@@ -15,6 +15,7 @@ from toolkit.errors import ConfigError, ModelError, ToolkitError
 from toolkit.interop import export_model, import_model
 from toolkit.models.storage import load_model, read_metrics
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, load_tokenizer
+from toolkit.tokenization.special import BOS, EOS
 
 FORMATS = ["hugging-face", "ctranslate2"]
 PROMPTS = ["I am a", "She eats", ""]
@@ -126,7 +127,17 @@ def test_of_a_length_that_nobody_says_it_is_told(make_gpt, tmp_path):
     assert import_model(tmp_path / "there", tmp_path / "back").notes == []
     edit(tmp_path / "there", toolkit=None)
     notes = import_model(tmp_path / "there", tmp_path / "new").notes
-    assert notes == ["nothing says how long its texts may be: 2048 tokens at most"]
+    assert notes[0] == "nothing says how long its texts may be: 2048 tokens at most"
+
+
+def test_of_ctranslate2_too_it_is_told_what_is_never_written_and_an_end_can_be_chosen(make_gpt, tmp_path):
+    export_model(make_gpt(tmp_path / "own", positions="learned"), tmp_path / "there", "ctranslate2")
+    edit(tmp_path / "there", toolkit=None)
+    (note,) = import_model(tmp_path / "there", tmp_path / "new").notes
+    assert note.startswith("<pad>, <unk>, <s>: never written here; if <s> stands between its texts, import it with ")
+    model = import_model(tmp_path / "there", tmp_path / "ended", end_token="<s>").model
+    rows = load_tokenizer(tmp_path / "ended").rows
+    assert (rows[EOS], rows[BOS], model.config.begin) == (BOS, BOS, True)
 
 
 # What goes wrong leaves nothing behind

@@ -25,9 +25,12 @@ class ImportModel:
     """Directory of the model as it is. Which library wrote it is found out from its files."""
     directory: Positional[Annotated[Path, arg(metavar="DIRECTORY")]]
     """Directory to write; it must not exist yet."""
+    end_token: str | None = None
+    """Token that a language model ends its texts with, such as '<s>' where that stands between them. Default: what its
+    files say."""
 
     def run(self) -> None:
-        found = import_model(self.source, self.directory)
+        found = import_model(self.source, self.directory, self.end_token)
         emit([f"{self.directory}: {found.model.parameter_count:,} parameters, from {found.name}"])
         for note in found.notes:
             tell(f"toolkit: {note}")

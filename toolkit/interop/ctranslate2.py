@@ -32,6 +32,7 @@ from toolkit.interop.ctranslate2_parts import parts
 from toolkit.interop.ctranslate2_tokens import ALONE, SHARED, SOURCE, TARGET, Union, distinct, read_tokens, write_tokens
 from toolkit.interop.ctranslate2_variables import Source
 from toolkit.interop.foreign_settings import OWN_ENTRY, Config, ForeignSettings, own_settings
+from toolkit.interop.tokenizer_directory import own_end
 from toolkit.interop.tokenizer_writing import write_models
 from toolkit.interop.vocabulary import ABSENT, Vocabulary, in_own_order, with_own_begin
 from toolkit.interop.written_positions import written_waves
@@ -163,14 +164,17 @@ class Reading(NamedTuple):
         return model
 
 
-def read(directory: Path) -> Reading:
+def read(directory: Path, end_token: str | None = None) -> Reading:
     """Read a model of a published or an own directory, whatever type of numbers its weights are stored in.
 
     Two vocabularies become one (see `Union`). Not everything is in a directory: rotary positions have no context, so
     2,048 is taken, and 1,024 where positions are computed. Ours read sources with an end mark, as most models do; some
     (OpenNMT-py's) are trained without one, and nothing says so.
 
-    Raises ModelError for what is missing, damaged, or has no counterpart here, naming it.
+    end_token: what texts of a language model end with, whatever is said elsewhere.
+
+    Raises ModelError for what is missing, damaged, or has no counterpart here, naming it, and ConfigError for an end
+    token where none can be chosen.
     """
     own, source = ForeignSettings(directory), Source(directory / MODEL_FILE)
     settings = own.values
@@ -183,12 +187,16 @@ def read(directory: Path) -> Reading:
         raise source.refusal(f"is a {source.specification}: {SEQ2SEQ[0]} and {DECODER[0]} are what is read")
     if len(tokens) != config.vocab_size:
         raise ModelError(f"{directory} has {len(tokens)} tokens and a model of {config.vocab_size}: copy it again")
+    if end_token is not None and (own.is_own or not isinstance(config, GPTConfig)):
+        raise own_end(directory)
     if own.is_own:
         config, vocabulary = own.with_own(config), Vocabulary.own(len(tokens))
     else:
         vocabulary = _plan(source, settings, tokens)
         if isinstance(config, GPTConfig):  # where a token ends and begins texts, it stands between them
             config = replace(config, begin=vocabulary.rows[BOS] not in (-1, vocabulary.rows[EOS]))
+        if end_token is not None:
+            vocabulary = _plan(source, settings | {"eos_token": end_token}, tokens)
     source.check_all_taken()
     if "output_bias" in arrays:  # some forbid a token by -inf
         arrays["output_bias"] = np.maximum(arrays["output_bias"], np.float32(ABSENT))

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -14,6 +14,7 @@ from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
 from toolkit.interop.tokenizer_writing import write_tokenizer
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.autoencoder import AutoEncoder
+from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.shelf import find_model
@@ -21,7 +22,7 @@ from toolkit.models.storage import CONFIG_FILE, load_model, read_json, read_metr
 from toolkit.nn.module import Model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.tokenization.foreign import ForeignTokenizer
-from toolkit.tokenization.special import ASSISTANT, END, SPECIAL_TOKENS
+from toolkit.tokenization.special import ASSISTANT, BOS, END, EOS, PAD, SPECIAL_TOKENS, UNK
 
 Format = Literal["hugging-face", "ctranslate2"]
 
@@ -36,19 +37,24 @@ class Exchanged(NamedTuple):
     notes: list[str]  # what is not the same where it is now, in sentences
 
 
-def import_model(source: str | os.PathLike[str], directory: str | os.PathLike[str]) -> Exchanged:
+def import_model(
+    source: str | os.PathLike[str], directory: str | os.PathLike[str], end_token: str | None = None
+) -> Exchanged:
     """Make a model directory of ours out of one that transformers or CTranslate2 has written.
 
     Which of the two wrote it is found out from its files. Nothing is downloaded, and nothing is unpickled.
+    end_token: the token that a language model ends its texts with, by its name there, where that is another than its
+    files say: models that were trained on one stream often end a text with what the next one begins with.
 
     Raises ModelError where the source is damaged or has what the toolkit has not, ConfigError where the directory
-    exists already.
+    exists already, and for an end token where none can be chosen.
     """
     source, directory = Path(source), Path(directory)
     check_new_directory(directory, "DIRECTORY")
-    model, tokenizer, name, notes, generation = _read(source)
+    model, tokenizer, name, notes, generation = _read(source, end_token)
     _check_sizes(model, tokenizer, source)
-    metrics = {"command": shlex.join(["toolkit", "import", str(source), str(directory)]), "imported_from": name}
+    command = ["toolkit", "import", str(source), str(directory), *(["--end-token", end_token] if end_token else [])]
+    metrics = {"command": shlex.join(command), "imported_from": name}
     metrics |= {"generation": generation} if generation else {}
     with replaced_directory(directory) as new:
         save_model(model, new, metrics)
@@ -110,21 +116,40 @@ class _Read(NamedTuple):
     generation: Mapping[str, Any]  # how its authors decode with it
 
 
-def _read(source: Path) -> _Read:
+def _read(source: Path, end_token: str | None) -> _Read:
     if (source / _CTRANSLATE2_WEIGHTS).exists():
-        reading = ctranslate2.read(source)
+        reading = ctranslate2.read(source, end_token)
         tokenizer, model = pieces_tokenizer(source, reading.tokens, reading.vocabulary), reading.model()
-        return _Read(model, tokenizer, _ctranslate2_name(model), reading.notes, {})
+        notes = reading.notes + _never_written(model, reading.vocabulary, reading.tokens)
+        return _Read(model, tokenizer, _ctranslate2_name(model), notes, {})
     if not source.is_dir():
         raise ModelError(
             f"{source} is not a directory: give one that transformers or CTranslate2 has written; nothing is downloaded"
         )
     if "format" in read_json(source / CONFIG_FILE):
         raise ConfigError(f"{source} is a model of this toolkit already: there is nothing to import")
-    found = HuggingFaceModel(source)
-    tokenizer, vocabulary, begin = read_tokenizer(found.settings, found.size)
-    model = found.read(vocabulary, begin)
-    return _Read(model, tokenizer, found.architecture.name, found.notes, found.generation)
+    found = HuggingFaceModel(source, end_token is not None)
+    read = read_tokenizer(found.settings, found.size, end_token)
+    model = found.read(read.vocabulary, read.begin)
+    notes = found.notes + _never_written(model, read.vocabulary, read.tokens)
+    return _Read(model, read.tokenizer, found.architecture.name, notes, found.generation)
+
+
+def _never_written(model: Model, vocabulary: Vocabulary, names: Sequence[str | None]) -> list[str]:
+    """Which tokens a language model from elsewhere does not write here, and what to do if one ends its texts.
+
+    names: of the foreign ids.
+    """
+    if not isinstance(model, GPT) or vocabulary == Vocabulary.own(vocabulary.size):
+        return []
+    begin, end = (vocabulary.rows[index] for index in (BOS, EOS))
+    found = {vocabulary.rows[index] for index in (BOS, UNK, PAD)} - {-1, end}
+    if not found:
+        return []
+    note = f"{', '.join(str(names[index]) for index in sorted(found))}: never written here"
+    if begin in found:
+        note += f"; if {names[begin]} stands between its texts, import it with --end-token '{names[begin]}'"
+    return [note]
 
 
 def _check_sizes(model: Model, tokenizer: Tokenizer, where: Path) -> None:

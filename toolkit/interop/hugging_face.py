@@ -38,11 +38,14 @@ ARCHITECTURES: tuple[Architecture, ...] = (Marian(), Pegasus(), GPT2(), Llama(),
 class HuggingFaceModel:
     """The model in a directory that `save_pretrained` has written, not read yet.
 
+    has_other_end: its texts end with another token than its settings say.
+
     Raises ModelError where its settings are damaged or have no counterpart, and where its weights are missing, damaged
     or fewer than the settings ask for.
     """
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, has_other_end: bool = False):
+        self._has_other_end = has_other_end
         self.settings = ForeignSettings(directory)
         self.architecture = architecture_of(self.settings)
         self.settings.rename(self.architecture.aliases)
@@ -57,7 +60,7 @@ class HuggingFaceModel:
     @property
     def notes(self) -> list[str]:
         """What is not the same here, in sentences."""
-        ends = self.settings.tokens("eos_token_id")
+        ends = [] if self._has_other_end else self.settings.tokens("eos_token_id")
         several = f"it ends its texts with any of the tokens {ends}, here with {ends[:1]} only"
         generation = [] if self.settings.is_own else generation_notes(self.settings)
         return self.architecture.notes(self.settings, self._config) + generation + [several] * (len(ends) > 1)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolkit.errors import ModelError
+from toolkit.errors import ConfigError, ModelError
 from toolkit.interop.foreign_settings import ForeignSettings
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.storage import read_json
@@ -52,11 +52,15 @@ _SCHEMAS = {
 class TokenizerDirectory:
     """A directory, by what its config.json says, of a model of so many tokens.
 
-    Raises ModelError where a file is damaged.
+    end_token: what texts end with, whatever its files say. Raises ModelError where a file is damaged, and ConfigError
+    where nothing but the end mark can end a text: of a translator, or a model that our export has written.
     """
 
-    def __init__(self, config: ForeignSettings, size: int):
+    def __init__(self, config: ForeignSettings, size: int, end_token: str | None = None):
         self.path, self.config, self.size = config.directory, config, size
+        self._end_token = end_token
+        if end_token is not None and (config.is_own or config.is_encoder_decoder):
+            raise own_end(self.path)
         self._contents: dict[str, Json] = {}
         self.settings = self.json(SETTINGS_FILE)
         names = self.json(NAMES_FILE) | self.settings
@@ -99,13 +103,14 @@ class TokenizerDirectory:
         self,
         tokens: Sequence[str | None],
         known: Mapping[str, int] | None = None,
-        begin: int | None = None,
-        unknown: int | None = None,
+        certain: Mapping[str, int | None] | None = None,
     ) -> Vocabulary:
         """The layout: special tokens have the ids that the configuration gives them, else those of their names.
 
-        known: ids of special tokens by their roles, for those that neither says. begin, unknown: what the tokenizer
-        itself puts in front of a text, and in place of what it does not know, whatever else is said.
+        known: ids of special tokens by their roles, for those that neither says. certain: those that have these ids,
+        whatever else is said, for the tokenizer itself uses them.
+
+        Raises ModelError where the end token is no token.
         """
         if self.config.is_own:
             return Vocabulary.own(self.size)
@@ -118,9 +123,11 @@ class TokenizerDirectory:
             found["pad"] = None
         if found["unk"] in (found["pad"], found["bos"], found["eos"]):  # byte-level BPE knows all, and names another
             found["unk"] = None
-        found["bos"], found["unk"] = (
-            other if own is None else own for own, other in ((begin, found["bos"]), (unknown, found["unk"]))
-        )
+        found |= {role: index for role, index in (certain or {}).items() if index is not None}
+        if self._end_token is not None:
+            if self._end_token not in named:
+                raise ModelError(f"{self.path} has no token {self._end_token!r:.60}, which its texts end with")
+            found["eos"] = named[self._end_token]
         return Vocabulary.plan(self.size, **found, origin=self.path)
 
     def _added(self) -> dict[int, str]:
@@ -151,6 +158,11 @@ class TokenizerDirectory:
         added = self._added() | {ids[name]: name for name in self.names.values() if name in ids}
         content = _byte_level(ids, merges, added, bool(self.settings.get("add_prefix_space")))
         return content, self.path / PIECES_FILE
+
+
+def own_end(path: Path) -> ConfigError:
+    """What to say to someone who gives an end token for a model that has its own."""
+    return ConfigError(f"{path} has an end mark of its own: --end-token is for language models from elsewhere")
 
 
 def content_ids(content: Json) -> dict[str, int]:

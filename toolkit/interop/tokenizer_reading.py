@@ -45,17 +45,18 @@ class ReadTokenizer(NamedTuple):
     tokenizer: Tokenizer
     vocabulary: Vocabulary  # which foreign id stands at each of ours
     begin: bool | None  # whether it puts the begin mark in front of a text; None where the files do not say
+    tokens: Sequence[str | None] = ()  # what each foreign id is called, if another library has written it
 
 
-def read_tokenizer(config: ForeignSettings, size: int) -> ReadTokenizer:
+def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = None) -> ReadTokenizer:
     """The tokenizer of a directory in Hugging Face's format.
 
-    size: how many tokens the model has; those without a name are kept.
+    size: how many tokens the model has; those without a name are kept. end_token: see `TokenizerDirectory`.
 
     Raises ModelError where there is none, where it is damaged or belongs to another model, and where the library that
-    it needs is not installed.
+    it needs is not installed; and what `TokenizerDirectory` raises.
     """
-    found = TokenizerDirectory(config, size)
+    found = TokenizerDirectory(config, size, end_token)
     own = _own(found)
     if own is not None:
         return ReadTokenizer(own, Vocabulary.own(size), None)
@@ -67,8 +68,8 @@ def read_tokenizer(config: ForeignSettings, size: int) -> ReadTokenizer:
     content, origin = found.library_content()
     tokens = found.by_id(content_ids(content), origin.name)
     begin, first = _beginning(found, tokens)
-    vocabulary = found.vocabulary(tokens, begin=first, unknown=unknown_id(content))
-    return ReadTokenizer(LibraryTokenizer(content, vocabulary.rows, origin), vocabulary, bool(begin))
+    vocabulary = found.vocabulary(tokens, certain={"bos": first, "unk": unknown_id(content)})
+    return ReadTokenizer(LibraryTokenizer(content, vocabulary.rows, origin), vocabulary, bool(begin), tokens)
 
 
 def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
@@ -116,7 +117,7 @@ def _marian(found: TokenizerDirectory) -> ReadTokenizer:
     ids = found.json(PIECES_FILE)
     tokens = found.by_id(ids, PIECES_FILE)
     vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in _USUAL.items() if name in ids})
-    return ReadTokenizer(_two_models(found.path, shown(tokens, vocabulary.rows), vocabulary), vocabulary, None)
+    return ReadTokenizer(_two_models(found.path, shown(tokens, vocabulary.rows), vocabulary), vocabulary, None, tokens)
 
 
 def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
@@ -134,9 +135,9 @@ def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
     special = {"pad": own.pad_id(), "unk": own.unk_id(), "bos": own.bos_id(), "eos": own.eos_id()}
     begin, first = _beginning(found, tokens)
     known = {role: foreign(index) for role, index in special.items() if index >= 0}
-    vocabulary = found.vocabulary(tokens, known, first)
+    vocabulary = found.vocabulary(tokens, known, {"bos": first})
     tokenizer = _one_model(found.path / name, shown(tokens, vocabulary.rows), vocabulary)
-    return ReadTokenizer(tokenizer, vocabulary, model_type == "llama" if begin is None else begin)
+    return ReadTokenizer(tokenizer, vocabulary, model_type == "llama" if begin is None else begin, tokens)
 
 
 def _one_model(path: Path, pieces: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
