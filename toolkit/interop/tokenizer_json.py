@@ -20,6 +20,7 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import MARK
 from toolkit.interop.foreign_settings import Config
 from toolkit.interop.tokenizer_json_parts import (
@@ -72,18 +73,18 @@ def pieces_content(model: bytes, names: Sequence[str], special: Mapping[int, int
     names: of the ids. special: for each of our special ids the one that it has there. What the library does with white
     space at the ends of a text, and with names of tokens in it, is not always what SentencePiece does.
     """
-    own, settings = processor(model, "the tokenizer"), dict(fields(model))
+    own = processor(model, "the tokenizer")
     scores = {own.id_to_piece(index): own.get_score(index) for index in _texts(own)}
     has_bytes = any(own.is_byte(index) for index in range(own.vocab_size()))
     unk = special.get(UNK, 0)
-    if dict(fields(settings[_TRAINER])).get(_MODEL_TYPE, _UNIGRAM) == _UNIGRAM:
+    if _section(model, _TRAINER).get(_MODEL_TYPE, _UNIGRAM) == _UNIGRAM:
         vocabulary = [(name, scores.get(name, 0.0)) for name in names]
         content = {"type": "Unigram", "unk_id": unk, "vocab": vocabulary, "byte_fallback": has_bytes}
         cut = cuts([*scores])
     else:
         merges = merges_of(sorted(scores, key=scores.__getitem__, reverse=True))
         content, cut = bpe(names, merges, names[unk], byte_fallback=has_bytes, fuse_unk=True), []
-    normalizers = _normalizers(dict(fields(settings[_NORMALIZER])))
+    normalizers = _normalizers(_section(model, _NORMALIZER))
     decoders = [replace(SPACE_MARK, " "), {"type": "ByteFallback"}, {"type": "Fuse"}]
     return tokenizer_content(config, names, normalizers, cut, content, decoders, special)
 
@@ -97,8 +98,8 @@ _CHARACTERS, _ADDS_SPACE, _REMOVES_SPACES = 2, 3, 4
 def _normalizers(settings: dict[int, int | bytes]) -> list[Json]:
     """What a SentencePiece model does to a text before it cuts it."""
     steps: list[Json] = []
-    if settings.get(_CHARACTERS):
-        steps.append({"type": "Precompiled", "precompiled_charsmap": base64.b64encode(settings[_CHARACTERS]).decode()})
+    if isinstance(characters := settings.get(_CHARACTERS), bytes) and characters:
+        steps.append({"type": "Precompiled", "precompiled_charsmap": base64.b64encode(characters).decode()})
     if settings.get(_REMOVES_SPACES, True):
         steps += [replace_all(" {2,}", " "), replace_all("\\A +| +\\z", "")]
     if settings.get(_ADDS_SPACE, True):
@@ -113,8 +114,23 @@ def _texts(own: "SentencePieceProcessor") -> Iterator[int]:
             yield index
 
 
+def _section(model: bytes, number: int) -> dict[int, int | bytes]:
+    """The settings that stand under a number in a SentencePiece model; none where it leaves them out.
+
+    Raises ModelError where they cannot be told.
+    """
+    try:
+        found = dict(fields(model)).get(number)
+        return dict(fields(found)) if isinstance(found, bytes) else {}
+    except (IndexError, KeyError):
+        raise ModelError("the tokenizer is damaged: its SentencePiece model has settings that cannot be read") from None
+
+
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The numbers and values of the fields of a message in the format of protocol buffers: numbers, and bytes."""
+    """The numbers and values of the fields of a message in the format of protocol buffers: numbers, and bytes.
+
+    Raises IndexError or KeyError where it is none.
+    """
     place = 0
     while place < len(message):
         key, place = _number(message, place)

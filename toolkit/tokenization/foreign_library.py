@@ -2,12 +2,14 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
-from toolkit.errors import ModelError
+from toolkit.errors import ModelError, ToolkitError
 from toolkit.tokenization.foreign import FIRST_TOKEN, ForeignTokenizer, are_rows, shown
 from toolkit.tokenization.library_surfaces import token_bytes
 from toolkit.tokenization.normal_form import refuse_surrogates
@@ -62,11 +64,12 @@ class LibraryTokenizer(ForeignTokenizer):
 
     def encode(self, text: str) -> list[int]:
         """The ids of `text`, without begin or end marker. Raises DataError as the base class says."""
-        try:
-            found = self._tokenizer.encode(text, add_special_tokens=False)
-        except (TypeError, UnicodeEncodeError) as error:
-            refuse_surrogates([text], error)
-            raise
+        with _asking(f"{self._origin} has rules by which this text cannot be cut into tokens"):
+            try:
+                found = self._tokenizer.encode(text, add_special_tokens=False)
+            except (TypeError, UnicodeEncodeError) as error:
+                refuse_surrogates([text], error)
+                raise
         return self._known([self._ours.get(foreign, UNK) for foreign in found.ids], found.tokens)
 
     @cached_property
@@ -82,9 +85,48 @@ def _tokenizer(content: dict[str, Any], origin: str | Path) -> Any:
         from tokenizers import Tokenizer
     except ModuleNotFoundError as error:
         raise ModelError(f"{origin} needs the library tokenizers: pip install tokenizers") from error
-    try:
+    with _asking(f"{origin} is damaged, or of a later version of the tokenizers library"):
         tokenizer = Tokenizer.from_str(json.dumps({**content, "truncation": None, "padding": None}))
-    except Exception as error:  # the library raises nothing more exact
-        raise ModelError(f"{origin} is damaged, or of a later version of the tokenizers library: {error}") from error
     tokenizer.encode_special_tokens = True
     return tokenizer
+
+
+@contextmanager
+def _asking(fault: str) -> Iterator[None]:
+    """Make one sentence of whatever the library does where a file is damaged: it raises, or it panics."""
+    try:
+        with _SILENCE:
+            yield
+    except ToolkitError:
+        raise
+    except BaseException as error:  # a panic is no Exception, and has no class that could be imported
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise ModelError(f"{fault}: {error}") from error
+
+
+class _Silence:
+    """While one thread or several are within, nothing comes out of standard error: a panic tells a page there."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._kept = Lock(), 0, -1
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                with suppress(OSError):  # it may be closed
+                    self._kept = os.dup(2)
+                    with open(os.devnull, "wb", 0) as nowhere:
+                        os.dup2(nowhere.fileno(), 2)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside and self._kept >= 0:
+                os.dup2(self._kept, 2)
+                os.close(self._kept)
+                self._kept = -1
+
+
+_SILENCE = _Silence()

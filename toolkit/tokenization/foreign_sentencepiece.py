@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from toolkit.errors import ModelError
 from toolkit.tokenization.foreign import FIRST_TOKEN, ForeignTokenizer, are_rows
 from toolkit.tokenization.normal_form import refuse_surrogates
@@ -114,15 +116,23 @@ class ForeignSentencePieceTokenizer(ForeignTokenizer):
 
 
 def processor(model: bytes, origin: str | Path) -> "SentencePieceProcessor":
-    """What the library makes of a serialised model.  Raises ModelError for one that is damaged."""
+    """What the library makes of a serialised model.
+
+    Raises ModelError for one that is damaged: its pieces must be UTF-8, and their scores finite numbers.
+    """
     from sentencepiece import SentencePieceProcessor
 
     try:
         if not model:
             raise ValueError("empty")
-        return SentencePieceProcessor(model_proto=model)
+        found = SentencePieceProcessor(model_proto=model)
+        ids = [*range(found.vocab_size())]
+        found.id_to_piece(ids)  # which decodes them
+        if not np.isfinite(found.get_score(ids)).all():
+            raise ValueError("no score")
     except (RuntimeError, ValueError) as error:
         raise ModelError(f"{origin} is damaged: it holds no SentencePiece model") from error
+    return found
 
 
 def _surface(piece: str, models: Sequence["SentencePieceProcessor"]) -> bytes:

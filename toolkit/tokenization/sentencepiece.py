@@ -56,6 +56,7 @@ class SentencePieceTokenizer:
             if not model:
                 raise ValueError("empty")
             self._processor = SentencePieceProcessor(model_proto=model)
+            self._processor.id_to_piece([*range(self._processor.vocab_size())])  # which decodes them
             is_ours = self._has_our_layout() and self.decode(self.encode(_PROBE)) == _PROBE
         except (RuntimeError, IndexError, ValueError):  # what the library raises for foreign bytes and missing ids
             is_ours = False
