@@ -117,7 +117,7 @@ class _Silence:
             if self._inside == 1:
                 with suppress(OSError):  # it may be closed
                     self._kept = os.dup(2)
-                    with open(os.devnull, "wb", 0) as nowhere:
+                    with Path(os.devnull).open("wb", 0) as nowhere:
                         os.dup2(nowhere.fileno(), 2)
 
     def __exit__(self, *_: object) -> None:
