@@ -30,7 +30,7 @@ from toolkit.errors import DataError
 from toolkit.models.gpt import GPT
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
-from toolkit.text_model import TextModel, Where
+from toolkit.text_model import TextModel, Where, check_length
 from toolkit.tokenization import StopStrings
 from toolkit.tokenization.normal_form import check_text, normal_form, text_list
 from toolkit.tokenization.special import BOS, EOS
@@ -38,9 +38,6 @@ from toolkit.tokenization.special import BOS, EOS
 if TYPE_CHECKING:
     from toolkit.chat import ChatSession
     from toolkit.evaluation.perplexity import Perplexity
-
-# No tokenizer makes so few tokens of so many characters: such a prompt is refused before it is tokenized.
-_MOST_CHARACTERS = 64
 
 
 class LanguageModel(TextModel):
@@ -298,8 +295,8 @@ class LanguageModel(TextModel):
         room = context - self.model.config.begin - max(config.shortest, 1)
         found = []
         for number, prompt in enumerate(prompts, start=1):
-            if stops and len(prompt) > _MOST_CHARACTERS * context:
-                raise DataError(f"{where(number)} has {len(prompt)} characters, more than the model reads: shorten it")
+            if stops:
+                check_length(prompt, where(number), context)
             try:
                 ids = self.tokenizer.encode(prompt or self._beginning)
             except DataError as error:

@@ -15,8 +15,17 @@ from toolkit.tokenization.normal_form import text_list
 # Names a text in an error by its number, from 1.
 Where = Callable[[int], str]
 
+# No tokenizer makes so few tokens of so many characters: a longer text is refused before work is put into it.
+CHARACTERS_OF_A_TOKEN = 64
+
 # From so many parameters on, a decoding step is large enough to be divided among BLAS threads.
 _LARGE = 20_000_000
+
+
+def check_length(text: str, name: str, tokens: int) -> None:
+    """Raises DataError, which calls the text by its `name`, where it cannot have so few tokens."""
+    if len(text) > CHARACTERS_OF_A_TOKEN * tokens:
+        raise DataError(f"{name} has {len(text)} characters, more than the model reads: shorten it")
 
 
 class TextModel:
@@ -57,12 +66,16 @@ class TextModel:
             )
 
     def _bans(self, words: Sequence[str]) -> list[list[int]]:
-        """The ids of words that are not to be written.  Raises ConfigError for one that is empty, or a text alone."""
+        """The ids of words that are not to be written.
+
+        Raises ConfigError for one that is empty, or a text alone, and DataError for one that no output could hold.
+        """
         words = text_list(words, "bad words", "bad word {}".format)
         if not all(words):
             raise ConfigError("a bad word is empty: leave it out")
         bans = []
-        for word in words:
+        for number, word in enumerate(words, start=1):
+            check_length(word, f"bad word {number}", self.model.config.max_length)
             bans.append(self.tokenizer.encode(word))
             with suppress(DataError):  # a tokenizer of characters that knows no space writes none
                 bans.append(self.tokenizer.encode(f" {word.lstrip(' ')}"))

@@ -12,7 +12,7 @@ from toolkit.decoding.shared import SharedDecoding
 from toolkit.decoding.step_weights import StepWeights
 from toolkit.errors import ConfigError, DataError
 from toolkit.models.seq2seq import Seq2Seq
-from toolkit.text_model import TextModel, Where
+from toolkit.text_model import CHARACTERS_OF_A_TOKEN, TextModel, Where, check_length
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.normal_form import text_list
 from toolkit.tokenization.special import CONTROL_IDS
@@ -31,8 +31,6 @@ BATCH_SIZE = 64
 
 # The longest text for a model whose positions have no end, in tokens: attention computes the square of that.
 READING_LIMIT = 1024
-# No tokenizer makes so few tokens of so many characters: such a text is refused before it is tokenized.
-_MOST_CHARACTERS = 64 * READING_LIMIT
 
 
 class Translator(TextModel):
@@ -310,7 +308,7 @@ class Translator(TextModel):
     def _encode(self, texts: Sequence[str], where: Where, ignore_case: bool | None = None) -> list[list[int]]:
         """The ids of every text, by default as a source; none for a blank one."""
         for number, text in enumerate(texts, start=1):
-            if len(text) > _MOST_CHARACTERS:
+            if len(text) > CHARACTERS_OF_A_TOKEN * READING_LIMIT:
                 raise DataError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
         if ignore_case is None:
             ids = sentence_ids(self.tokenizer.source, texts, self.model.config.ignore_case)
@@ -348,6 +346,8 @@ class Translator(TextModel):
     def _prefix_ids(self, prefixes: Sequence[str], config: GenerationConfig, where: Where) -> list[list[int]]:
         """The ids that outputs begin with."""
         most = self.model.config.max_length - max(config.shortest, 1)
+        for number, prefix in enumerate(prefixes, start=1):
+            check_length(prefix, f"the prefix of {where(number)}", self.model.config.max_length)
         ids = sentence_ids(self.tokenizer, prefixes)
         for number, prefix in enumerate(ids, start=1):
             if len(prefix) > most:

@@ -15,6 +15,7 @@ from toolkit.data.messages import Message, check_content
 from toolkit.decoding import ContinuationConfig, KeptPrompt
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.language_model import LanguageModel
+from toolkit.text_model import check_length
 from toolkit.tokenization import StopStrings
 from toolkit.tokenization.normal_form import check_text, normal_form
 from toolkit.tokenization.surface import REPLACEMENT
@@ -207,6 +208,7 @@ class ChatSession:
     def _turn(self, role: Literal["system", "user"], text: str) -> Turn:
         name = "the system message" if role == "system" else "the message"
         check_text(text, name)
+        check_length(text, name, self.model.model.config.max_length)
         content = normal_form(text)
         check_content(content, name)
         return self._history.turn(Message(role, content))

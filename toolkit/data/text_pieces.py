@@ -32,7 +32,7 @@ def text_pieces(path: str | os.PathLike[str]) -> Iterator[str]:
 
     Joined, the pieces are the text in normal form C, with LF for CR LF and without a byte order mark. A piece ends
     before a space, where no token ends later, or where the text has none for PIECE characters, anywhere between
-    characters that normal form C does not join.
+    characters that normal form C does not join; a run of more than PIECE marks on one letter, between two of them.
 
     Raises DataError, naming the file and where it applies the line, if the file is missing, is a directory, cannot be
     read, is empty or is not UTF-8; each when it is reached.
@@ -103,6 +103,8 @@ def _is_apart(text: str, cut: int) -> bool:
     before, after = text[max(0, cut - _CONTEXT) : cut], text[cut]
     if before.endswith("\r"):
         return after != "\n"
+    if unicodedata.combining(after):
+        return False
     normal = normal_form(after)
     joined = normal_form(before + after)
     return not unicodedata.combining(normal[0]) and joined == normal_form(before) + normal

@@ -51,15 +51,15 @@ class Bans:
     """
 
     def __init__(self, sequences: Sequence[Sequence[int]], size: int, end: int = EOS):
-        by_length: dict[int, list[list[int]]] = {}
+        by_length: dict[int, set[tuple[int, ...]]] = {}
         for sequence in sequences:
             ids = [int(token) for token in sequence]
             if not ids or not all(0 <= token < size for token in ids):
                 raise ConfigError(f"the ban {ids} is no sequence of the model's {size} ids: wrong tokenizer?")
             if end in ids:
                 raise ConfigError(f"the ban {ids} has an end mark in it, and outputs must end: leave it out")
-            by_length.setdefault(len(ids), []).append(ids)
-        self._tables = [np.unique(np.array(same), axis=0) for same in by_length.values()]
+            by_length.setdefault(len(ids), set()).add(tuple(ids))
+        self._tables = [np.array(sorted(same)) for same in by_length.values()]
 
     def __bool__(self) -> bool:
         return bool(self._tables)

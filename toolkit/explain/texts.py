@@ -5,6 +5,7 @@ import re
 
 from toolkit.data.sentences import sentence_ids
 from toolkit.errors import ConfigError, DataError
+from toolkit.text_model import CHARACTERS_OF_A_TOKEN
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.surface import LOST
 
@@ -14,9 +15,6 @@ DEFAULT_TEXTS = (
     "Long ago, a little boy named Bikash lived near a big forest.",
     "धेरै पहिलेको कुरा हो, एउटा गाउँमा हरि नाम गरेको एउटा केटा बस्थ्यो।",
 )
-
-# No tokenizer makes so few tokens of so many characters: what comes behind them is not even tokenized.
-_MOST_CHARACTERS = 64
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 _STRANGE = 1.5  # 1 is a text letter by letter, 2 one of ASCII byte by byte
@@ -62,7 +60,7 @@ def _strangeness(tokenizer: Tokenizer, text: str) -> float:
 
 def _beginning(text: str, most: int, cut: list[str]) -> str:
     """The text, or as many of its characters as can make more than that many tokens."""
-    characters = _MOST_CHARACTERS * (most + 1)
+    characters = CHARACTERS_OF_A_TOKEN * (most + 1)
     if len(text) > characters:
         cut.append(f"Of {len(text)} characters only the first {characters} were tokenized.")
     return text[:characters]
