@@ -19,7 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from toolkit.commands.console import aligned, emit
-from toolkit.commands.recipe import preparing, run_recipe, tell
+from toolkit.commands.recipe import carry_out, opened, preparing, run_recipe, tell
 from toolkit.data.readers import read_lines
 from toolkit.data.sentences import sentence_ids
 from toolkit.data.sources import digest_of_files, refuse_pipe
@@ -90,20 +90,17 @@ def main(recipe: Recipe) -> None:
         raise ConfigError(f"sentences is {recipe.sentences}: it must be at least 1")
     if recipe.model.width < 2:
         raise ConfigError("a vector of one number has no variance: choose a --model.width of at least 2")
-    with preparing(recipe.run, settings_of(recipe), recipe.resume) as (run, saved):
-        task = prepare(recipe)
-        build = functools.partial(AutoEncoder, recipe.model)
-        trainer = Trainer(build, task, recipe.training, run, None, no_more_scores, recipe.quiet)
-    parts = [f"{len(each.lengths):,} sentences of {len(each.inputs):,} tokens" for each in task.sets.values()]
-    told = f"{' to train on, '.join(parts)} held out", f"{trainer.model.parameter_count:,} parameters"
-    tell(recipe.quiet, *told)
-    progress = trainer.train(saved)
-    if trainer.interrupted:
-        tell(recipe.quiet, f"stopped at update {progress.update}; add --resume to continue")
-        return
-    tell(recipe.quiet, f"trained {progress.update} updates in {progress.seconds:.0f} s; best: {progress.best_update}")
-    with threadpool_limits(1):
-        finish(recipe, run, task)
+    with opened(recipe.run, settings_of(recipe), recipe.resume) as (run, saved):
+        with preparing(run):
+            task = prepare(recipe)
+            build = functools.partial(AutoEncoder, recipe.model)
+            trainer = Trainer(build, task, recipe.training, run, None, no_more_scores, recipe.quiet)
+        parts = [f"{len(each.lengths):,} sentences of {len(each.inputs):,} tokens" for each in task.sets.values()]
+        told = f"{' to train on, '.join(parts)} held out", f"{trainer.model.parameter_count:,} parameters"
+        tell(recipe.quiet, *told)
+        carry_out(trainer, saved, recipe.quiet)
+        with threadpool_limits(1):
+            finish(recipe, run, task)
 
 
 def settings_of(recipe: Recipe) -> dict[str, Any]:

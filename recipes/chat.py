@@ -22,17 +22,26 @@ from toolkit.api import load_language_model
 from toolkit.chat.answering import Tested, answers, one_line, tested, with_room
 from toolkit.chat.template import Template, make_template
 from toolkit.commands.console import aligned, emit
-from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell, words_after
+from toolkit.commands.recipe import (
+    carry_out,
+    check_results,
+    export,
+    for_each_seed,
+    opened,
+    preparing,
+    run_recipe,
+    tell,
+    words_after,
+)
 from toolkit.data.conversation_corpus import ConversationCorpus
 from toolkit.data.conversations import Question, read_conversations, read_tests
 from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.replies import Style, summary, table
-from toolkit.files import replaced_directory
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
-from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
+from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.nn.module import Model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
 from toolkit.training.config import TrainingConfig
@@ -119,23 +128,20 @@ def train(recipe: Recipe) -> None:
     before = load_language_model(recipe.start) if recipe.start else None
     given, valid, tests = sources_of(recipe)
     style = Style.read(recipe.style)
-    with preparing(recipe.run, settings_of(recipe, before, given, valid, tests), recipe.resume) as (run, saved):
-        tokenizer = before.tokenizer if before else learned_tokenizer(recipe, given)
-        config = shape(recipe, before, tokenizer)
-        template = make_template(recipe.template, tokenizer, config.begin)
-        corpus = prepare(recipe, run, template, config, given, valid)
-        questions = askable(recipe, template, config, tests) if tests else []
-        evaluate = functools.partial(
-            some_replies, template=template, questions=questions[:: len(questions) // 4 or 1][:4]
-        )
-        trainer = make_trainer(recipe, run, corpus, config, template, before, evaluate)
-    tell(recipe.quiet, *corpus.describe(), f"{trainer.model.parameter_count:,} parameters")
-    progress = trainer.train(saved)
-    if trainer.interrupted:
-        tell(recipe.quiet, f"stopped at update {progress.update}; add --resume to continue")
-        return
-    tell(recipe.quiet, f"trained {progress.update} updates in {progress.seconds:.0f} s; best: {progress.best_update}")
-    finish(recipe, run, trainer.task, template, questions, style)
+    with opened(recipe.run, settings_of(recipe, before, given, valid, tests), recipe.resume) as (run, saved):
+        with preparing(run):
+            tokenizer = before.tokenizer if before else learned_tokenizer(recipe, given)
+            config = shape(recipe, before, tokenizer)
+            template = make_template(recipe.template, tokenizer, config.begin)
+            corpus = prepare(recipe, run, template, config, given, valid)
+            questions = askable(recipe, template, config, tests) if tests else []
+            evaluate = functools.partial(
+                some_replies, template=template, questions=questions[:: len(questions) // 4 or 1][:4]
+            )
+            trainer = make_trainer(recipe, run, corpus, config, template, before, evaluate)
+        tell(recipe.quiet, *corpus.describe(), f"{trainer.model.parameter_count:,} parameters")
+        carry_out(trainer, saved, recipe.quiet)
+        finish(recipe, run, trainer.task, template, questions, style)
 
 
 def sources_of(recipe: Recipe) -> tuple[list[Path], list[Path], Path | None]:
@@ -260,9 +266,7 @@ def finish(
         lines = [*shown_replies(results), "", *aligned(table(metrics["replies"]))]
     save_metrics(directory, metrics)
     if recipe.export:
-        with replaced_directory(recipe.export) as new:
-            save_model(model, new, metrics, half=True)
-            template.tokenizer.save(new)
+        export(recipe.export, model, metrics, template.tokenizer)
     figures = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in scores.items())
     emit([*lines, f"validation, replies only: {figures}", f"talk with it: toolkit chat --model {recipe.run}"])
 

@@ -18,16 +18,25 @@ from typing import Any, Literal
 import numpy as np
 
 from toolkit.commands.console import emit
-from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell, words_after
+from toolkit.commands.recipe import (
+    carry_out,
+    check_results,
+    export,
+    for_each_seed,
+    opened,
+    preparing,
+    run_recipe,
+    tell,
+    words_after,
+)
 from toolkit.data.text_corpus import TextCorpus
 from toolkit.data.texts import TextSource, open_texts
 from toolkit.decoding import ContinuationConfig
 from toolkit.errors import ConfigError
-from toolkit.files import replaced_directory
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
-from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
+from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.tokenization import Tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.first_lines import FirstLineTask, line_breaks
@@ -162,20 +171,16 @@ def check(recipe: Recipe) -> None:
 def train(recipe: Recipe) -> None:
     """One run, from texts to a model and its scores."""
     sources, valid_sources = open_corpus(recipe)
-    with preparing(recipe.run, settings_of(recipe, sources, valid_sources), recipe.resume) as (run, saved):
-        corpus = prepare(recipe, run, sources, valid_sources)
-        trainer = make_trainer(recipe, run, corpus)
-        if recipe.samples:  # better told now than when the first is due
-            writer = LanguageModel(trainer.model, corpus.tokenizer)
-            writer.encode([recipe.prompt], sampling(recipe, 1), lambda _: "--prompt")
-    tell(recipe.quiet, *corpus.describe(), size_of(recipe, trainer.model))
-    progress = trainer.train(saved)
-    if trainer.interrupted:
-        tell(recipe.quiet, f"stopped at update {progress.update}; add --resume to continue")
-        return
-    told = f"trained {progress.update} updates in {progress.seconds:.0f} s; best: update {progress.best_update}"
-    tell(recipe.quiet, told)
-    finish(recipe, run, trainer.task, corpus.tokenizer)
+    with opened(recipe.run, settings_of(recipe, sources, valid_sources), recipe.resume) as (run, saved):
+        with preparing(run):
+            corpus = prepare(recipe, run, sources, valid_sources)
+            trainer = make_trainer(recipe, run, corpus)
+            if recipe.samples:  # better told now than when the first is due
+                writer = LanguageModel(trainer.model, corpus.tokenizer)
+                writer.encode([recipe.prompt], sampling(recipe, 1), lambda _: "--prompt")
+        tell(recipe.quiet, *corpus.describe(), size_of(recipe, trainer.model))
+        carry_out(trainer, saved, recipe.quiet)
+        finish(recipe, run, trainer.task, corpus.tokenizer)
 
 
 def size_of(recipe: Recipe, model: GPT) -> str:
@@ -279,9 +284,7 @@ def finish(recipe: Recipe, run: Run, task: LanguageTask, tokenizer: Tokenizer) -
     metrics = read_metrics(directory) | {"validation_full": scores}
     save_metrics(directory, metrics)
     if recipe.export:
-        with replaced_directory(recipe.export) as new:
-            save_model(model, new, metrics, half=True)
-            tokenizer.save(new)
+        export(recipe.export, model, metrics, tokenizer)
     figures = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in scores.items())
     lines = [line for sample in written(recipe, model, tokenizer, recipe.samples) for line in (sample, "")]
     emit([*lines, f"validation: {figures}", f"write more with: toolkit generate --model {recipe.run}"])

@@ -21,18 +21,17 @@ from toolkit.api import load_language_model
 from toolkit.chat.answering import Tested, reply_prompt, sampled_politeness, tested, with_room
 from toolkit.chat.template import Template, make_template
 from toolkit.commands.console import aligned, emit
-from toolkit.commands.recipe import check_results, preparing, run_recipe, tell, words_after
+from toolkit.commands.recipe import carry_out, check_results, export, opened, preparing, run_recipe, tell, words_after
 from toolkit.data.conversations import Question, read_tests
 from toolkit.data.preferences import Preference, read_preferences
 from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.evaluation.replies import Style, summary, table
-from toolkit.files import replaced_directory
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.reward import ActorCritic, RewardConfig, RewardModel, copy_values, settings_like
 from toolkit.models.shelf import find_model
-from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
+from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PPOTrainer, RewardTask, normalized_score
 from toolkit.preference.divergence import divergence
 from toolkit.preference.ppo_trainer import nothing_else
@@ -121,17 +120,14 @@ def main(recipe: Recipe) -> None:
     template = make_template(chat.model.config.template, chat.tokenizer, chat.model.config.begin)
     judge = reward_model(recipe, chat) if recipe.method == "ppo" else None
     settings = settings_of(recipe, chat.model, judge)
-    with preparing(recipe.run, settings, recipe.resume) as (run, saved):
-        prepared = prepare(recipe, chat.model, template)
-        trainer = make_trainer(recipe, run, prepared, judge)
-    told = f"{len(prepared.train):,} pairs to train on, {len(prepared.valid):,} to validate on"
-    tell(recipe.quiet, told, f"{trainer.model.parameter_count:,} parameters")
-    progress = trainer.train(saved)
-    if trainer.interrupted:
-        tell(recipe.quiet, f"stopped at update {progress.update}; add --resume to continue")
-        return
-    tell(recipe.quiet, f"trained {progress.update} updates in {progress.seconds:.0f} s; best: {progress.best_update}")
-    finish(recipe, run, prepared)
+    with opened(recipe.run, settings, recipe.resume) as (run, saved):
+        with preparing(run):
+            prepared = prepare(recipe, chat.model, template)
+            trainer = make_trainer(recipe, run, prepared, judge)
+        told = f"{len(prepared.train):,} pairs to train on, {len(prepared.valid):,} to validate on"
+        tell(recipe.quiet, told, f"{trainer.model.parameter_count:,} parameters")
+        carry_out(trainer, saved, recipe.quiet)
+        finish(recipe, run, prepared)
 
 
 def check(recipe: Recipe) -> None:
@@ -254,9 +250,7 @@ def finish(recipe: Recipe, run: Run, prepared: Prepared) -> None:
     metrics |= found
     save_metrics(directory, metrics)
     if recipe.export:
-        with replaced_directory(recipe.export) as new:
-            save_model(model, new, metrics, half=True)
-            prepared.template.tokenizer.save(new)
+        export(recipe.export, model, metrics, prepared.template.tokenizer)
     emit([*lines, f"talk with it: toolkit chat --model {recipe.run}"])
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from toolkit.commands.console import aligned, emit
-from toolkit.commands.recipe import preparing, run_recipe, tell
+from toolkit.commands.recipe import carry_out, opened, preparing, run_recipe, tell
 from toolkit.errors import ConfigError
 from toolkit.explain.gradients.check import Measurement
 from toolkit.explain.gradients.whole_model import checked_gradients
@@ -75,19 +75,16 @@ class Recipe:
 
 def main(recipe: Recipe) -> None:
     check(recipe)
-    with preparing(recipe.run, settings_of(recipe), recipe.resume) as (run, saved), threadpool_limits(1):
-        task = prepare(recipe)
-        build = functools.partial(AutoEncoder, recipe.model)
-        trainer = Trainer(build, task, recipe.training, run, None, no_more_scores, recipe.quiet)
-        gradients = checked_gradients(recipe.model, np.random.default_rng(recipe.training.seed))
-    tell(recipe.quiet, f"{trainer.model.parameter_count:,} parameters", *told_gradients(gradients), "")
-    progress = trainer.train(saved)
-    if trainer.interrupted:
-        tell(recipe.quiet, f"stopped at update {progress.update}; add --resume to continue")
-        return
-    tell(recipe.quiet, f"trained {progress.update} updates in {progress.seconds:.0f} s; best: {progress.best_update}")
-    with threadpool_limits(1):
-        finish(recipe, run, task)
+    with opened(recipe.run, settings_of(recipe), recipe.resume) as (run, saved):
+        with preparing(run), threadpool_limits(1):
+            task = prepare(recipe)
+            build = functools.partial(AutoEncoder, recipe.model)
+            trainer = Trainer(build, task, recipe.training, run, None, no_more_scores, recipe.quiet)
+            gradients = checked_gradients(recipe.model, np.random.default_rng(recipe.training.seed))
+        tell(recipe.quiet, f"{trainer.model.parameter_count:,} parameters", *told_gradients(gradients), "")
+        carry_out(trainer, saved, recipe.quiet)
+        with threadpool_limits(1):
+            finish(recipe, run, task)
 
 
 def told_gradients(gradients: dict[str, Measurement]) -> list[str]:

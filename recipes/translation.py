@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from toolkit.commands.console import emit
-from toolkit.commands.recipe import check_results, for_each_seed, preparing, run_recipe, tell
+from toolkit.commands.recipe import carry_out, check_results, export, for_each_seed, opened, preparing, run_recipe, tell
 from toolkit.data.corpus import Corpus
 from toolkit.data.filters import Filters
 from toolkit.data.readers import read_pairs
@@ -27,9 +27,8 @@ from toolkit.data.subwords import SubwordSampler
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError
 from toolkit.evaluation.scores import Scores, bleu_chrf
-from toolkit.files import replaced_directory
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
+from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
@@ -148,22 +147,18 @@ def main(recipe: Recipe) -> None:
 def train(recipe: Recipe) -> None:
     """One run, from texts to a model and its scores."""
     sources, valid_sources = open_corpus(recipe)
-    with preparing(recipe.run, settings_of(recipe, sources, valid_sources), recipe.resume) as (run, saved):
-        corpus, tokenizer = prepare(recipe, run, sources, valid_sources)
-        trainer = make_trainer(recipe, run, corpus, tokenizer)
-    size = f"{trainer.model.parameter_count:,} parameters, {tokenizer.vocab_size} tokens"
-    tell(recipe.quiet, *corpus.describe(), describe(corpus.examples("train")), size)
-    progress = trainer.train(saved)
-    if trainer.interrupted:
-        tell(recipe.quiet, f"stopped at update {progress.update}; add --resume to continue")
-        return
-    told = f"trained {progress.update} updates in {progress.seconds:.0f} s; best: update {progress.best_update}"
-    tell(recipe.quiet, told)
-    if recipe.source or recipe.data:
-        valid = list(corpus.example_texts("valid"))
-        finish(recipe, run, tokenizer, f"validation_beam_{recipe.num_beams}", valid)
-    else:
-        finish(recipe, run, tokenizer, "test", embedded_test(recipe.reverse))
+    with opened(recipe.run, settings_of(recipe, sources, valid_sources), recipe.resume) as (run, saved):
+        with preparing(run):
+            corpus, tokenizer = prepare(recipe, run, sources, valid_sources)
+            trainer = make_trainer(recipe, run, corpus, tokenizer)
+        size = f"{trainer.model.parameter_count:,} parameters, {tokenizer.vocab_size} tokens"
+        tell(recipe.quiet, *corpus.describe(), describe(corpus.examples("train")), size)
+        carry_out(trainer, saved, recipe.quiet)
+        if recipe.source or recipe.data:
+            valid = list(corpus.example_texts("valid"))
+            finish(recipe, run, tokenizer, f"validation_beam_{recipe.num_beams}", valid)
+        else:
+            finish(recipe, run, tokenizer, "test", embedded_test(recipe.reverse))
 
 
 def open_corpus(recipe: Recipe) -> tuple[list[PairSource], list[PairSource]]:
@@ -261,9 +256,7 @@ def finish(recipe: Recipe, run: Run, tokenizer: Tokenizer, name: str, pairs: Pai
     metrics = read_metrics(directory) | {name: scores.to_dict()}
     save_metrics(directory, metrics)
     if recipe.export:
-        with replaced_directory(recipe.export) as new:
-            save_model(model, new, metrics, half=True)
-            tokenizer.save(new)
+        export(recipe.export, model, metrics, tokenizer)
     lines = []
     for index in range(0, len(pairs), max(1, len(pairs) // 12)):
         verdict = "" if translations[index] == targets[index] else f"    (reference: {targets[index]})"

@@ -8,6 +8,7 @@ from toolkit import __version__
 from toolkit.commands.console import discard_output, emit
 from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
+from toolkit.process import Stopped, stderr_or_nowhere, stoppable
 
 # What each verb is for, and what in toolkit.commands does it: a class, or a function of the words after the verb that
 # gives an instance. A verb is imported only when it is used.
@@ -32,10 +33,14 @@ VERBS = {
 }
 
 USER_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+SIGNALLED = 128  # and the number of the signal, as a shell reports it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0, 2 for a mistake in what it was given, 130 for Ctrl-C."""
+    """Run the command and return its exit code: 0, 2 for a mistake in what it was given, 130 for Ctrl-C.
+
+    Other signals that ask it to end give 128 and their number: 143 for SIGTERM, 129 for SIGHUP.
+    """
     return reported(lambda: _run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -44,8 +49,14 @@ def reported(action: Callable[[], None]) -> int:
     if sys.stdout is not None:
         # Nepali is written in UTF-8, and a line ends with LF, whatever this machine would do by itself.
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+    with stderr_or_nowhere():
+        return _exit_code(action)
+
+
+def _exit_code(action: Callable[[], None]) -> int:
     try:
-        action()
+        with stoppable():
+            action()
         return 0
     except ToolkitError as error:
         tell(f"toolkit: {error}")
@@ -56,6 +67,10 @@ def reported(action: Callable[[], None]) -> int:
     except KeyboardInterrupt:
         tell("")  # the shell's prompt begins a new line
         return INTERRUPTED
+    except Stopped as stopped:
+        if str(stopped):
+            tell(str(stopped))
+        return SIGNALLED + stopped.number
     except BrokenPipeError:
         discard_output()
         return BROKEN_PIPE

@@ -4,6 +4,7 @@ What is being written has a name like `.toolkit-NAME.RANDOM.tmp` until it is who
 stay behind; `remove_leftovers` clears it away.
 """
 
+import itertools
 import os
 import secrets
 import shutil
@@ -16,6 +17,8 @@ from toolkit.errors import ConfigError, DataError
 
 TEMPORARY, TEMPORARY_END = ".toolkit-", ".tmp"
 _OLD = f"{TEMPORARY}old-"  # a directory that holds what is being replaced
+_MOST_SHOWN = 40  # characters of NAME: with what stands around them they still make a name
+_BELOW = 200  # so many bytes are left for the names below a directory that is to be written
 
 
 @contextmanager
@@ -27,9 +30,11 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     Raises DataError if `path` cannot be written or names something other than a regular file.
     """
-    target = Path(path).resolve()  # a link keeps being a link: the file it names is replaced
-    temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{TEMPORARY_END}")
+    temporary = None
     try:
+        check_path(Path(path), below=0)
+        target = Path(path).resolve()  # a link keeps being a link: the file it names is replaced
+        temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{TEMPORARY_END}")
         if target.exists() and not target.is_file():  # renaming over /dev/null would replace the device itself
             raise DataError(f"{path} is not a regular file: give the name of a file to write")
         with temporary.open("xb") as file:
@@ -41,8 +46,15 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def check_path(path: Path, below: int = _BELOW) -> None:
+    """Raises OSError where a path is longer than the system allows, with names below it, or is a link to itself."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        (path.absolute() / ("x" * below)).stat()
 
 
 def check_new_directory(path: Path, flag: str) -> None:
@@ -52,6 +64,7 @@ def check_new_directory(path: Path, flag: str) -> None:
     in the way to it or none can be made there.
     """
     try:
+        check_path(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ConfigError(f"{path} already exists: choose another {flag}, or remove it")
         if not path.name:
@@ -59,7 +72,8 @@ def check_new_directory(path: Path, flag: str) -> None:
         for parent in path.parents:
             if parent.exists() and not parent.is_dir():
                 raise ConfigError(f"{path} cannot be written ({parent} is a file): choose another {flag}")
-        nearest = next((parent for parent in path.parents if parent.exists()), path.parent)
+        parents = path.resolve().parents  # of a link, those of what it leads to
+        nearest = next((parent for parent in parents if parent.exists()), path.parent)
         _temporary_directory(nearest / path.name, TEMPORARY).rmdir()
     except OSError as error:
         raise ConfigError(f"{path} cannot be written ({error.strerror or error}): choose another {flag}") from error
@@ -74,16 +88,15 @@ class replaced_directory:  # noqa: N801  (a context manager, used like a functio
     """
 
     def __init__(self, path: Path):
-        self.path = path
+        self.path = self.called = path
 
     def __enter__(self) -> Path:
         try:
-            if self.path.exists() and not self.path.is_dir():
-                raise DataError(f"{self.path} is a file: give the name of a directory to write")
+            self._check()
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.new = _temporary_directory(self.path, f"{TEMPORARY}{self.path.name}.")
+            self.new = _temporary_directory(self.path, _prefix(self.path))
         except OSError as error:
-            raise DataError(f"{self.path} cannot be written: {error.strerror or error}") from error
+            raise DataError(f"{self.called} cannot be written: {error.strerror or error}") from error
         return self.new
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
@@ -96,7 +109,11 @@ class replaced_directory:  # noqa: N801  (a context manager, used like a functio
         finally:
             shutil.rmtree(self.new, ignore_errors=True)
         if cause:
-            raise DataError(f"{self.path} cannot be written: {cause.strerror or cause}") from cause
+            raise DataError(f"{self.called} cannot be written: {cause.strerror or cause}") from cause
+
+    def _check(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise DataError(f"{self.called} is a file: give the name of a directory to write")
 
     def _disk_error(self, error: BaseException | None) -> OSError | None:
         """What went wrong within the block, where it was the writing: its message should not name what is temporary."""
@@ -106,10 +123,13 @@ class replaced_directory:  # noqa: N801  (a context manager, used like a functio
         ours = isinstance(error, OSError) and error.errno
         return error if ours and str(error.filename or self.new).startswith(str(self.new)) else None
 
-    def _put_in_place(self) -> None:
+    def _flush(self) -> None:
         self.new.chmod(0o755)
         for path in (*self.new.rglob("*"), self.new):
             flush_to_disk(path)
+
+    def _put_in_place(self) -> None:
+        self._flush()
         if not self.path.exists():
             self.new.rename(self.path)
             flush_to_disk(self.path.parent)
@@ -123,6 +143,51 @@ class replaced_directory:  # noqa: N801  (a context manager, used like a functio
             _clear(old)
 
 
+class new_directory(replaced_directory):  # noqa: N801  (as above)
+    """`with new_directory(path) as new:` fills a new directory that takes the place of nothing, or of an empty one.
+
+    Call `check_new_directory` before long work. Raises DataError as `replaced_directory` does, and where something has
+    come to be at `path` meanwhile: what was written is then kept beside it, under a name that the sentence tells.
+    """
+
+    def __init__(self, path: Path):
+        super().__init__(path)
+        self.path = path.resolve()  # a link keeps being a link
+
+    def _check(self) -> None:
+        """Whatever is there by now: the result is made first, and kept."""
+
+    def _put_in_place(self) -> None:
+        self._flush()
+        try:
+            self.new.rename(self.path)  # refused where there is anything but an empty directory
+        except OSError:
+            if not os.path.lexists(self.path):
+                raise
+            kept = self._keep_beside()
+            raise DataError(
+                f"{self.called} has come to be in the meantime and is not replaced: the result is in {kept}"
+            ) from None
+        flush_to_disk(self.path.parent)
+
+    def _keep_beside(self) -> Path:
+        """Give the directory the first free name beside the one that is taken."""
+        names = (f"{self.path.name[:_MOST_SHOWN]}-{number}" for number in itertools.count(2))
+        kept = next(path for path in map(self.path.with_name, names) if not os.path.lexists(path))
+        try:
+            self.new.rename(kept)
+        except OSError:
+            if os.path.lexists(kept):  # taken in this moment
+                return self._keep_beside()
+            raise
+        return self.called.with_name(kept.name)
+
+
+def _prefix(path: Path) -> str:
+    """What the temporary names of something begin with."""
+    return f"{TEMPORARY}{path.name[:_MOST_SHOWN]}."
+
+
 def _temporary_directory(beside: Path, prefix: str) -> Path:
     directory = beside.with_name(f"{prefix}{secrets.token_hex(8)}{TEMPORARY_END}")
     directory.mkdir(0o700)
@@ -131,7 +196,7 @@ def _temporary_directory(beside: Path, prefix: str) -> Path:
 
 def remove_directory(path: Path) -> None:
     """Remove a directory, or a file: its name goes first, so that it never stands for half of what it was."""
-    doomed = path.with_name(f"{TEMPORARY}{path.name}.{secrets.token_hex(8)}{TEMPORARY_END}")
+    doomed = path.with_name(f"{_prefix(path)}{secrets.token_hex(8)}{TEMPORARY_END}")
     with suppress(OSError):
         path.rename(doomed)
         if doomed.is_dir():
@@ -147,6 +212,11 @@ def remove_leftovers(directory: Path) -> None:
     """
     for path in list(directory.rglob(f"{TEMPORARY}*{TEMPORARY_END}")):
         _clear(path)
+
+
+def is_leftover(path: Path) -> bool:
+    """Does the name say that it is temporary?"""
+    return path.name.startswith(TEMPORARY) and path.name.endswith(TEMPORARY_END)
 
 
 def _clear(path: Path) -> None:

@@ -4,7 +4,6 @@ Only a few pieces are in memory at a time, so input and output may be larger tha
 """
 
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +11,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.errors import ConfigError, ToolkitError
+from toolkit.process import ignore_signals
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -99,7 +99,7 @@ class Processes:
     def close(self) -> None:
         for connection, process in self._processes.items():
             connection.close()
-            process.terminate()
+            process.kill()
         for process in self._processes.values():
             process.join()
 
@@ -162,7 +162,7 @@ def _with_error(pieces: Iterable[Any]) -> Iterator[Any]:
 def _serve(work: Callable, connection: "Connection", other_end: "Connection") -> None:
     """The loop of a process: do pieces until nobody sends any."""
     other_end.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the main one ends the others
+    ignore_signals()
     while True:
         try:
             piece = connection.recv()

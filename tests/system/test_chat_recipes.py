@@ -123,7 +123,7 @@ def test_a_run_that_is_stopped_and_continued_ends_in_the_same_bits(
     assert obey(f"{command} --run whole") == 0
     with monkeypatch.context() as patch:
         press_ctrl_c_after(patch, 3)
-        assert obey(f"{command} --run cut") == 0
+        assert obey(f"{command} --run cut") == 130
     stopped = 4 if command == PPO else 3  # PPO finishes its iteration
     assert (room / "cut" / "last").read_text() == f"step-00000{stopped}\n"
     assert not (room / "cut" / "step-000006").exists()

@@ -2,10 +2,8 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,7 +29,7 @@ from tests.system.damage import (
     texts,
     vectors,
 )
-from tests.system.damage.room import RECIPES, TRAIN, TRAIN_LM, Kind, contents, furnish, obey
+from tests.system.damage.room import RECIPES, TRAIN, TRAIN_LM, Kind, contents, obey
 
 GROUPS = (
     *(texts, tables, models, language, chat, symbols, flags, runs, disks),
@@ -46,40 +44,6 @@ SENTENCE = re.compile(r"toolkit: \S[^\n]{8,500}\n")
 # What a sentence has none of, whatever the names in it: characters that steer a terminal. Joiners do not.
 STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 FOREIGN = re.compile(r"Traceback|Warning|\b[A-Z]\w*(?:Error|Exception)\b|Errno|<class|object at 0x|\bNone\b|b'")
-
-
-@pytest.fixture(scope="module")
-def good_room(
-    tmp_path_factory: pytest.TempPathFactory, make_model: Callable[..., Path], make_gpt: Callable[..., Path]
-) -> Path:
-    """Where nothing is wrong. Not to be changed: `room` is a copy of what a command needs of it."""
-    room = tmp_path_factory.mktemp("good")
-    before = Path.cwd()
-    os.chdir(room)
-    try:
-        furnish(room, make_model, make_gpt)
-        exchange.furnish(room, make_gpt)
-        exchange_ctranslate2.furnish(room)
-        chat_recipes.furnish(room)
-        preference_recipe.furnish(room, make_gpt)
-    finally:
-        os.chdir(before)
-    return room
-
-
-@pytest.fixture
-def room(good_room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """room(words) puts what the words name into the current directory, which was empty."""
-    monkeypatch.chdir(tmp_path)
-
-    def enter(*words: str) -> Path:
-        named = {part for word in words for part in re.split(r"[\s/:]", word)}
-        for path in good_room.iterdir():
-            if path.name in named:
-                (shutil.copytree if path.is_dir() else shutil.copyfile)(path, tmp_path / path.name)
-        return tmp_path
-
-    return enter
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.id for kind in KINDS])

@@ -111,7 +111,7 @@ def test_a_run_that_is_stopped_and_continued_ends_in_the_same_bits(
 
     with monkeypatch.context() as patch:
         patch.setattr(Workers, "update", update_and_press)
-        assert obey(f"{command} --run cut") == 0
+        assert obey(f"{command} --run cut") == 130
     assert Path("cut/last").read_text() == "step-000003\n"
     assert obey(f"{command} --run cut --resume") == 0
     whole, cut = (read_arrays(Path(run) / "step-000006" / "model.safetensors") for run in ("whole", "cut"))

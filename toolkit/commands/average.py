@@ -11,7 +11,7 @@ from tyro.conf import Positional
 
 from toolkit.commands.console import emit
 from toolkit.errors import ConfigError, ModelError
-from toolkit.files import check_new_directory, replaced_directory
+from toolkit.files import check_new_directory, new_directory
 from toolkit.models.shelf import find_model
 from toolkit.models.storage import save_model
 from toolkit.training.averaging import average_models, tokenizer_files
@@ -45,7 +45,7 @@ class Average:
             raise ConfigError(f"{given}: an average needs two or more")
         model = average_models(directories)
         metrics = {"average_of": list(map(str, directories)), "command": shlex.join(["toolkit", *sys.argv[1:]])}
-        with replaced_directory(self.output) as new:
+        with new_directory(self.output) as new:
             save_model(model, new, metrics, self.half)
             for name, content in tokenizer_files(directories[0]).items():
                 (new / name).write_bytes(content)

@@ -6,7 +6,6 @@ it is, and to a terminal without what would steer it. `emit_page` is for lines t
 """
 
 import codecs
-import os
 import select
 import sys
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -15,6 +14,7 @@ from typing import BinaryIO
 
 from toolkit.display import escaped, escaped_text, tell
 from toolkit.errors import DataError
+from toolkit.process import discard
 
 _PIECE = 1 << 20
 _REFILL = 0.005  # seconds that a busy program at the other end of a pipe may take to write on
@@ -55,8 +55,8 @@ def _write(text: str) -> None:
 
 
 def discard_output() -> None:
-    """Send what is left to nowhere: Python flushes once more when it ends, and would complain about the same error."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Send what is left for standard output to nowhere."""
+    discard(sys.stdout)
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:

@@ -13,9 +13,14 @@ from toolkit import display
 from toolkit.cli import reported
 from toolkit.commands.flags import parse_flags
 from toolkit.errors import ConfigError, ToolkitError
-from toolkit.files import check_new_directory
+from toolkit.files import check_new_directory, new_directory
+from toolkit.models.storage import save_model
+from toolkit.nn.module import Model
+from toolkit.process import Stopped
+from toolkit.tokenization import Tokenizer
 from toolkit.training.checkpoint import Saved
 from toolkit.training.run import Run
+from toolkit.training.trainer import Trainer
 
 T = TypeVar("T")
 
@@ -73,23 +78,43 @@ def check_results(seeds: Sequence[int], export: Path | None) -> None:
 
 
 @contextmanager
-def preparing(path: Path, settings: dict[str, Any], resume: bool) -> Iterator[tuple[Run, Saved | None]]:
-    """A run, begun or continued, and the checkpoint that it continues from; within the block it gets ready to train.
+def opened(path: Path, settings: dict[str, Any], resume: bool) -> Iterator[tuple[Run, Saved | None]]:
+    """A run, begun or continued, and the checkpoint that it continues from; no other process has it within the block.
 
-    A new run whose data turn out to be wrong there leaves nothing behind.
+    Raises ConfigError where another process is at work on it.
     """
     run = Run(path, settings, shlex.join(["python", *sys.argv]))
-    saved = None
-    if resume:
-        saved = run.resume()
-    else:
-        run.create()
+    with run.held(make=not resume):
+        yield run, run.resume() if resume else run.create()
+
+
+@contextmanager
+def preparing(run: Run) -> Iterator[None]:
+    """Get ready to train within the block: a new run whose data turn out to be wrong there leaves nothing behind."""
     try:
-        yield run, saved
+        yield
     except (ToolkitError, MemoryError):
-        if not resume:
-            run.discard()
+        run.discard()
         raise
+
+
+def carry_out(trainer: Trainer, saved: Saved | None, quiet: bool) -> None:
+    """Train, from a checkpoint or from the beginning, and say how it went.
+
+    Raises Stopped where a signal ended it: what there is by then is saved.
+    """
+    progress = trainer.train(saved)
+    if trainer.interrupted:
+        raise Stopped(trainer.interrupted, f"stopped at update {progress.update}, go on with --resume")
+    told = f"trained {progress.update} updates in {progress.seconds:.0f} s; best: update {progress.best_update}"
+    tell(quiet, told)
+
+
+def export(directory: Path, model: Model, metrics: dict[str, Any], tokenizer: Tokenizer) -> None:
+    """Write the model by itself in float16: only what a reader of it needs."""
+    with new_directory(directory) as new:
+        save_model(model, new, metrics, half=True)
+        tokenizer.save(new)
 
 
 def tell(quiet: bool, *lines: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from toolkit.errors import ConfigError, ModelError
-from toolkit.files import check_new_directory, replaced_directory
+from toolkit.files import check_new_directory, new_directory
 from toolkit.interop import ctranslate2
 from toolkit.interop.hugging_face import HuggingFaceModel, write_hugging_face
 from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
@@ -56,7 +56,7 @@ def import_model(
     command = ["toolkit", "import", str(source), str(directory), *(["--end-token", end_token] if end_token else [])]
     metrics = {"command": shlex.join(command), "imported_from": name}
     metrics |= {"generation": generation} if generation else {}
-    with replaced_directory(directory) as new:
+    with new_directory(directory) as new:
         save_model(model, new, metrics)
         tokenizer.save(new)
     return Exchanged(model, name, notes)
@@ -83,7 +83,7 @@ def export_model(
     loaded, notes = _writing_model(load_model(found), found)
     tokenizer = load_tokenizer(found)
     _check_sizes(loaded, tokenizer, found)
-    with replaced_directory(directory) as new:
+    with new_directory(directory) as new:
         if to == "ctranslate2":
             ctranslate2.write(loaded, tokenizer, new, half)
             return Exchanged(loaded, _ctranslate2_name(loaded), notes + _how_to_tokenize(loaded, tokenizer))

@@ -2,28 +2,26 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from toolkit.errors import ConfigError
+from toolkit.errors import ConfigError, ModelError
 
 _PATIENCE = 3.0  # seconds: workers whose main process was killed hold its lock until they notice
+_LOCKS = Path("/proc/locks")  # where Linux tells who holds which
 
 
 @contextmanager
-def locked(directory: Path) -> Iterator[None]:
+def locked(directory: Path, make: Callable[[], None] | None = None) -> Iterator[None]:
     """Keep a directory to this process within the block; the system ends that however the process ends.
 
-    Where the system or the disk knows no locks there is none. Raises ConfigError where another process is at work.
+    make: makes the directory, where it need not be there; another process may remove it again before it is locked.
+    Where the system or the disk knows no locks there is none. Raises ConfigError, with its number where the system
+    tells, where another process is at work, ModelError where there is no directory and none is made.
     """
-    descriptor = _open(directory)
+    descriptor = _lock(directory, make)
     try:
-        deadline = time.monotonic() + _PATIENCE
-        while not _try_lock(descriptor):
-            if time.monotonic() > deadline:
-                raise ConfigError(f"{directory} is being trained by another process: wait for it, or stop it")
-            time.sleep(0.05)
         yield
     finally:
         _close(descriptor)
@@ -31,32 +29,85 @@ def locked(directory: Path) -> Iterator[None]:
 
 def is_locked(directory: Path) -> bool:
     """Is a process at work on the directory?"""
-    descriptor = _open(directory)
     try:
-        return not _try_lock(descriptor)
+        descriptor = _open(directory)
+    except OSError:
+        return False
+    try:
+        return not _try_lock(descriptor, shared=True)  # so that those who only ask do not see each other
     finally:
         _close(descriptor)
 
 
+def _lock(directory: Path, make: Callable[[], None] | None) -> int | None:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        late = time.monotonic() > deadline
+        try:
+            if make:
+                make()
+            descriptor = _open(directory)
+        except (FileNotFoundError, FileExistsError):  # removed by another process after it was made, or was seen
+            if not make:
+                raise ModelError(f"{directory} is not a run: there is no such directory") from None
+            if late:
+                raise
+            time.sleep(0.01)
+            continue
+        free = _try_lock(descriptor)
+        if free and _is_named(directory, descriptor):
+            return descriptor
+        holder = "" if free else _holder(descriptor)
+        _close(descriptor)
+        if late:
+            raise ConfigError(f"{directory} is being trained by another process{holder}: wait for it, or stop it")
+        time.sleep(0 if free else 0.05)
+
+
 def _open(directory: Path) -> int | None:
+    """A descriptor to lock; None where the system opens no directories.  Raises FileNotFoundError."""
     try:
         return os.open(directory, os.O_RDONLY)
+    except FileNotFoundError:
+        raise
     except OSError:
         return None
 
 
-def _try_lock(descriptor: int | None) -> bool:
+def _try_lock(descriptor: int | None, shared: bool = False) -> bool:
     """Also true where there are no locks to be had."""
     try:
         import fcntl
 
         if descriptor is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except (ImportError, OSError):
         pass
     return True
+
+
+def _is_named(directory: Path, descriptor: int | None) -> bool:
+    """Is what was locked still what the path names, and not a directory that another process has removed?"""
+    try:
+        return descriptor is None or os.path.samestat(directory.stat(), os.fstat(descriptor))
+    except OSError:
+        return False
+
+
+def _holder(descriptor: int) -> str:
+    """The number of the process that holds the lock, for a sentence; empty where the system does not tell."""
+    try:
+        lines = _LOCKS.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    found = os.fstat(descriptor)
+    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    for words in map(str.split, lines):  # "1: FLOCK ADVISORY WRITE 4711 fe:00:1234 0 EOF"
+        if words[1:2] == ["FLOCK"] and words[5] == place and words[4].isdecimal() and words[4] != "0":
+            return f", number {words[4]}"
+    return ""
 
 
 def _close(descriptor: int | None) -> None:

@@ -25,6 +25,7 @@ class Progress:
     seconds: float = 0.0  # spent in updates
     tokens: int = 0
     scores: dict[str, Any] = field(default_factory=dict)  # of the last validation
+    averages: dict[str, float] = field(default_factory=dict)  # sums since the last line of the log
 
     @classmethod
     def from_json(cls, values: dict[str, Any], where: Path) -> "Progress":
@@ -36,10 +37,14 @@ class Progress:
         for name, value in values.items():
             if not _fits(value, expected[name]):
                 raise ModelError(f"{where} is damaged: {name} is {value!r}")
+        for name, value in values.get("averages", {}).items():
+            if not _is_number(value) or (name in _COUNTS and not value >= 0):
+                raise ModelError(f"{where} is damaged: among the averages, {name} is {value!r}")
         return cls(**values)
 
 
-_ADDED = {"validated", "rollbacks"}  # older runs do not have them
+_ADDED = {"validated", "rollbacks", "averages"}  # older runs do not have them
+_MOST = 1 << 62  # of what is counted
 
 
 def _fits(value: Any, default: Any) -> bool:
@@ -47,10 +52,15 @@ def _fits(value: Any, default: Any) -> bool:
     if isinstance(default, dict):
         return isinstance(value, dict)
     if isinstance(default, int):
-        return type(value) is int and value >= 0
+        return type(value) is int and 0 <= value <= _MOST
     if value is None:
         return default is None
-    return type(value) in (int, float) and math.isfinite(value)
+    return _is_number(value) and math.isfinite(value)
+
+
+def _is_number(value: Any) -> bool:
+    """Is it a number that is not larger than a float may be?  JSON knows no limit."""
+    return type(value) is float or (type(value) is int and abs(value) <= _MOST)
 
 
 def loss_scores(sums: LossSums) -> dict[str, float]:
@@ -60,28 +70,28 @@ def loss_scores(sums: LossSums) -> dict[str, float]:
 
 
 class Averages:
-    """Training figures since the last line of the log."""
+    """Training figures since the last line of the log, out of sums that a checkpoint keeps.
 
-    def __init__(self) -> None:
-        self.clear()
+    sums: of all updates, by name, in a dictionary that is the caller's; empty where the log has just had its line.
+    """
 
-    def clear(self) -> None:
-        self._sums, self._norms, self._seconds = None, [], 0.0
+    def __init__(self, sums: dict[str, float]) -> None:
+        self._sums = sums
 
     def add(self, sums: LossSums, norm: float, seconds: float) -> None:
         """Count an update; `sums` may have fields beside those of `LossSums`, sums like them."""
-        before = self._sums
-        self._sums = sums if before is None else type(sums)(*(a + b for a, b in zip(before, sums, strict=True)))
-        self._norms.append(norm)
-        self._seconds += seconds
+        own = {_UPDATES: 1, _NORMS: norm, _SECONDS: seconds}
+        for name, value in {**sums._asdict(), **own}.items():
+            self._sums[name] = self._sums.get(name, 0) + value
 
     def take(self) -> dict[str, float]:
-        """Means over the tokens, or whatever else a task counts as such."""
-        sums, norms, seconds = self._sums, self._norms, self._seconds
-        self.clear()
-        means = {name: value / sums.tokens for name, value in sums._asdict().items() if name != "tokens"}
-        return {
-            **means,
-            "gradient_norm": sum(norms) / len(norms),
-            "tokens_per_second": round(sums.tokens / seconds, 1),
-        }
+        """Means over the tokens, or whatever else a task counts as such; the sums begin anew."""
+        sums = dict(self._sums)
+        self._sums.clear()
+        updates, norms, seconds, tokens = (sums.pop(name) for name in (_UPDATES, _NORMS, _SECONDS, "tokens"))
+        means = {name: value / tokens for name, value in sums.items()}
+        return {**means, "gradient_norm": norms / updates, "tokens_per_second": round(tokens / seconds, 1)}
+
+
+_UPDATES, _NORMS, _SECONDS = "updates", "gradient_norms", "seconds"  # beside the task's own sums
+_COUNTS = {_UPDATES, _SECONDS, "tokens"}

@@ -12,12 +12,20 @@ again comes out the same.
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.files import atomic_writer, flush_to_disk, remove_directory, remove_leftovers, replaced_directory
+from toolkit.files import (
+    atomic_writer,
+    check_path,
+    flush_to_disk,
+    is_leftover,
+    remove_directory,
+    remove_leftovers,
+    replaced_directory,
+)
 from toolkit.functional.arrays import Array
 from toolkit.models.storage import read_json, save_model, write_json
 from toolkit.nn.module import Model
@@ -36,21 +44,45 @@ class Run:
     def __init__(self, path: Path, settings: dict[str, Any], command: str = ""):
         self.path, self.settings, self.command = path, settings, command
         self._written = ""  # the step directory that this process wrote last
+        self._held = self._created = False
         self._made: list[Path] = []  # directories that were not there before, the innermost first
 
+    @contextmanager
+    def held(self, make: bool = False) -> Iterator[None]:
+        """Keep the run to this process within the block; blocks within it change nothing.
+
+        make: make the directory where there is none. Raises ConfigError where another process is at work on the run,
+        or the directory cannot be made; ModelError where there is none and none is made.
+        """
+        if self._held:
+            yield
+            return
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self.path, self._make if make else None))
+            except OSError as error:
+                raise ConfigError(f"{self.path} cannot be created: {_reason(error)}") from None
+            self._held = True
+            try:
+                yield
+            finally:
+                self._held = False
+
     def create(self) -> None:
-        """Start a new run.  Raises ConfigError where the directory already holds something or cannot be written."""
-        try:
-            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-                raise ConfigError(
-                    f"{self.path} already exists: choose another --run, remove it, or continue with --resume"
-                )
-            self._made = [path for path in (self.path, *self.path.parents) if not path.exists()]
-            self.path.mkdir(parents=True, exist_ok=True)
-            flush_to_disk(self.path.parent)
-            write_json(self.path / SETTINGS_FILE, self.settings)
-        except (OSError, DataError) as error:
-            raise ConfigError(f"{self.path} cannot be created: {_reason(error)}") from None
+        """Start a new run, in a directory with nothing in it but what interrupted writing has left.
+
+        Raises ConfigError where the directory holds something, cannot be written, or another process is at work on it.
+        """
+        with self.held(make=True):
+            if not self._is_blank():
+                raise ConfigError(self._in_the_way())
+            self._created = True
+            try:
+                remove_leftovers(self.path)
+                write_json(self.path / SETTINGS_FILE, self.settings)
+            except (OSError, DataError) as error:
+                self.discard()
+                raise ConfigError(f"{self.path} cannot be created: {_reason(error)}") from None
 
     def resume(self) -> Saved | None:
         """The newest whole checkpoint, and the log cut back to it; None where the run stopped before the first.
@@ -59,29 +91,57 @@ class Run:
         Raises ConfigError where the run was made with other settings or data, or is being trained by another process;
         ModelError where there is no run or none of its checkpoints is whole.
         """
-        if not self.path.is_dir():
-            raise ModelError(f"{self.path} is not a run: there is no such directory")
-        with locked(self.path):
+        with self.held():
+            if not self.path.is_dir():
+                raise ModelError(f"{self.path} is not a run: there is no such directory")
+            if self._is_blank():
+                self.create()
+                return None
+            if not (self.path / SETTINGS_FILE).exists():
+                raise ModelError(f"{self.path} is not a run: it has no {SETTINGS_FILE}")
             remove_leftovers(self.path)
-        if not any(self.path.iterdir()):
-            self.create()
-            return None
-        if not (self.path / SETTINGS_FILE).exists():
-            raise ModelError(f"{self.path} is not a run: it has no {SETTINGS_FILE}")
-        changes = told_changes(read_json(self.path / SETTINGS_FILE), json.loads(json.dumps(self.settings)))
-        if changes:
-            raise ConfigError(f"{self.path} was started with {changes}: resume with the same, or start another --run")
-        return self._continue_from(self._newest_whole())
+            changes = told_changes(read_json(self.path / SETTINGS_FILE), json.loads(json.dumps(self.settings)))
+            if changes:
+                raise ConfigError(
+                    f"{self.path} was started with {changes}: resume with the same, or start another --run"
+                )
+            return self._continue_from(self._newest_whole())
 
     def discard(self) -> None:
-        """Undo `create` if no checkpoint was written: what was to be trained on turned out to be wrong."""
-        if self.steps():
+        """Undo `create` where this process did that and no checkpoint was written: the data turned out to be wrong.
+
+        The settings go last: until then what is left can be resumed, and then the run can be begun anew.
+        """
+        if not self._created or self.steps():
             return
-        for path in [self.path] if self._made else list(self.path.iterdir()):
-            remove_directory(path)
-        for path in self._made[1:]:
-            with suppress(OSError):  # something else is in it by now
+        with self.held(), suppress(OSError):  # what cannot be removed stays
+            for path in self.path.iterdir():
+                if path.name != SETTINGS_FILE:
+                    remove_directory(path)
+            if self._is_blank(SETTINGS_FILE):
+                (self.path / SETTINGS_FILE).unlink(missing_ok=True)
+            for path in self._made:
                 path.rmdir()
+
+    def _make(self) -> None:
+        """Make the directory and those above it.  Raises OSError, or ConfigError where something is in the way."""
+        check_path(self.path)
+        if (self.path.exists() or self.path.is_symlink()) and not self.path.is_dir():
+            raise ConfigError(self._in_the_way())
+        if missing := [path for path in (self.path, *self.path.parents) if not path.exists()]:
+            self._made = missing
+            self.path.mkdir(parents=True, exist_ok=True)
+            flush_to_disk(self.path.parent)
+
+    def _is_blank(self, but: str = "") -> bool:
+        """Is there nothing in the directory but what interrupted writing has left, and this name?"""
+        try:
+            return all(is_leftover(path) or path.name == but for path in self.path.iterdir())
+        except OSError:
+            return False
+
+    def _in_the_way(self) -> str:
+        return f"{self.path} already exists: choose another --run, remove it, or continue with --resume"
 
     def roll_back(self) -> Saved | None:
         """The newest checkpoint made at a validation, and the log cut back to it; None where there is none yet.

@@ -3,10 +3,8 @@
 import math
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +14,10 @@ from toolkit.display import tell
 from toolkit.errors import DivergenceError, ModelError
 from toolkit.functional.output_loss import LossSums
 from toolkit.nn.module import Model
+from toolkit.process import Stopped, postponed
 from toolkit.tokenization import Tokenizer
 from toolkit.training.checkpoint import Saved
 from toolkit.training.config import TrainingConfig
-from toolkit.training.lock import locked
 from toolkit.training.muon import make_optimizer
 from toolkit.training.optimizer import clip_scale
 from toolkit.training.progress import Averages, Progress
@@ -65,21 +63,24 @@ class Trainer:
             config.schedule, config.learning_rate, config.warmup, config.updates, config.final_learning_rate, width
         )
         self.progress = Progress()
-        self.interrupted = False
+        self.interrupted = 0  # the signal that has asked for an end
         self._epoch_batches: tuple[int, Sequence] = (-1, [])
-        self._show = not quiet and sys.stderr.isatty()
+        self._show = not quiet and sys.stderr is not None and sys.stderr.isatty()
         self._quiet, self._start = quiet, start
-        self._averages = Averages()
+        self._averages = Averages(self.progress.averages)
 
     def train(self, saved: Saved | None = None) -> Progress:
-        """Train to the last update, or until validation stops improving, or until Ctrl-C; everything is saved then.
+        """Train to the last update, or until validation stops improving, or until a signal; everything is saved then.
+
+        The signals are Ctrl-C, and those for which the process has handlers (see `toolkit.process`); `interrupted` is
+        the number of the one that came, and a second one is raised.
 
         saved: a checkpoint to continue from. Where the loss is no longer a number, the run goes back to the last
         checkpoint made at a validation (or to the beginning) and on with half the learning rate; the second time it
         raises DivergenceError. Raises DataError where a checkpoint cannot be written.
         """
         self._start_from(saved)
-        with locked(self.run.path), self.workers, self._interruptible(), self._bar() as bar:
+        with self.run.held(), postponed(self._stop), self.workers, self._bar() as bar:
             if saved is not None:
                 self.run.remove_old(self.config.keep)
                 if saved.note:
@@ -109,6 +110,7 @@ class Trainer:
             parameters, average, moments = saved.raw, saved.model.vector, saved.moments
             parameters = average if parameters is None else parameters
             self.progress = saved.progress
+        self._averages = Averages(self.progress.averages)
         self.model.vector[:] = parameters
         for own, moment in zip(shared.moments, moments, strict=True):
             own[:] = moment
@@ -139,7 +141,6 @@ class Trainer:
         diverged = self.progress.update
         self._start_from(self.run.roll_back())
         self.progress.rollbacks += 1
-        self._averages.clear()
         record = {"from": diverged, "to": self.progress.update, "learning_rate_factor": 0.5**self.progress.rollbacks}
         self.run.log({"update": self.progress.update + 1, "rollback": record})
         bar.reset(self.config.updates)
@@ -268,20 +269,8 @@ class Trainer:
             smoothing=0.05,
         )
 
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C finishes the update, saves and leaves; a second Ctrl-C leaves at once."""
-
-        def stop(*_: Any) -> None:
-            if self.interrupted:
-                raise KeyboardInterrupt
-            self.interrupted = True
-
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = signal.signal(signal.SIGINT, stop)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
+    def _stop(self, number: int) -> None:
+        """A signal finishes the update, saves and leaves; a second one leaves at once."""
+        if self.interrupted:
+            raise KeyboardInterrupt if number == signal.SIGINT else Stopped(number)
+        self.interrupted = number

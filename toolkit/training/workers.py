@@ -10,7 +10,6 @@ each other longer than they work.
 """
 
 import multiprocessing
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +26,7 @@ from toolkit.functional.output_loss import LossSums
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
+from toolkit.process import ignore_signals
 from toolkit.training.muon import Muon, divided
 from toolkit.training.optimizer import Adam, move_average, sum_of_squares
 
@@ -165,7 +165,7 @@ class Workers:
         for process, _ in self._others:
             process.join(timeout=5)
             if process.is_alive():
-                process.terminate()
+                process.kill()
                 process.join()
         self._others = []
         self._limits.restore_original_limits()
@@ -246,7 +246,7 @@ def _died(process: Any) -> ToolkitError:
 def _serve(index, build, task, raw, optimizer, ema, connection, other_end) -> None:
     """The loop of a worker process: answer calls until the main process goes away."""
     other_end.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the main one decides what it means
+    ignore_signals()
     threadpool_limits(1)
     model = build()
     model.allocate(vector=None)
