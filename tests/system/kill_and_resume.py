@@ -45,6 +45,9 @@ TRAINING = {
 }
 
 
+UNLIKE = ("seconds", "tokens_per_second", "command")  # what says when or how something was made
+
+
 @dataclass
 class Torture:
     """A directory with a small corpus in it, and what has been done to the runs there."""
@@ -147,13 +150,17 @@ def contents(run: Path) -> dict[str, object]:
 
 
 def _content(path: Path) -> object:
-    if path.name == "log.jsonl":  # training figures are averages since the line before, or since resuming
-        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        return [record for record in records if "validation" in record]
+    if path.name == "log.jsonl":
+        return [_timeless(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
     if path.name in ("state.json", "metrics.json"):
-        values = json.loads(path.read_text(encoding="utf-8"))
-        return {name: value for name, value in values.items() if name not in ("seconds", "command")}
+        return _timeless(json.loads(path.read_text(encoding="utf-8")))
     return path.read_bytes()
+
+
+def _timeless(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    return {name: _timeless(inner) for name, inner in value.items() if name not in UNLIKE}
 
 
 def differences(one: Path, other: Path) -> list[str]:
