@@ -156,7 +156,7 @@ def test_wrong_encoding_is_named_with_its_line_and_nothing_is_written(translate,
 def test_a_line_that_is_too_long_is_named(translate, tmp_path):
     file = tmp_path / "in.txt"
     file.write_text("a\n" * 5 + "xq" * 3000 + "\n")
-    assert "in.txt, line 6 has 6001 tokens" in translate("--file", file).sentence
+    assert "in.txt, line 6 has 6,001 tokens" in translate("--file", file).sentence
     assert "standard input, line 6 has" in translate(stdin=file.read_bytes()).sentence
 
 

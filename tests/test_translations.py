@@ -76,12 +76,12 @@ def test_prefixes_are_one_for_all_or_one_for_each(translator):
         both[0],
         translator.translate("You", **settings),
     ]
-    with pytest.raises(DataError, match="3 prefixes are given for 2 texts"):
+    with pytest.raises(DataError, match="prefix is a list of 3 for 2 texts"):
         translator.translate(["I", "You"], prefix=["a", "b", "c"])
 
 
 def test_what_cannot_be_scored_is_named(translator):
-    with pytest.raises(DataError, match="2 sources and 1 targets"):
+    with pytest.raises(DataError, match="2 sources and 1 target are given"):
         translator.score(["a", "b"], ["c"])
     with pytest.raises(DataError, match="text 2 has a blank source"):
         translator.score(["a", " "], ["b", "c"])

@@ -42,6 +42,11 @@ def sentence(text: str) -> str:
     return f"{line[:half]}…{line[half + 1 - LONGEST_SENTENCE :]}"
 
 
+def counted(number: int, what: str = "line") -> str:
+    """\"1 line", "2 lines"."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def json_text(value: Any) -> str:
     """The value as one line of JSON that reads as it is written, but for what would steer a terminal."""
     return _IN_A_LINE.sub(lambda found: json.dumps(found[0])[1:-1], json.dumps(value, ensure_ascii=False))

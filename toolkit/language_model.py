@@ -26,6 +26,7 @@ from toolkit.decoding import (
 from toolkit.decoding.continuation import BATCH_SIZE
 from toolkit.decoding.search import check_watch
 from toolkit.decoding.writer import Watcher
+from toolkit.display import counted
 from toolkit.errors import DataError
 from toolkit.models.gpt import GPT
 from toolkit.nn.rows import Rows
@@ -305,8 +306,8 @@ class LanguageModel(TextModel):
                 raise DataError(f"{where(number)} cannot be read: {error}") from error
             if stops and len(ids) > room:
                 raise DataError(
-                    f"{where(number)} has {len(ids)} tokens, and the model has room for {max(room, 0)} before what it "
-                    "writes: shorten it, or let past_context be slide"
+                    f"{where(number)} has {counted(len(ids), 'token')}, and the model has room for {max(room, 0)} "
+                    "before what it writes: shorten it, or let past_context be slide"
                 )
             found.append(ids)
         return found

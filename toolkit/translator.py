@@ -10,6 +10,7 @@ from toolkit.data.sentences import sentence_ids, sentence_text
 from toolkit.decoding import GenerationConfig, GenerationSettings, Hypothesis, generate, score
 from toolkit.decoding.shared import SharedDecoding
 from toolkit.decoding.step_weights import StepWeights
+from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.text_model import CHARACTERS_OF_A_TOKEN, TextModel, Where, check_length
@@ -197,7 +198,10 @@ class Translator(TextModel):
     ) -> list[Translation]:
         """As `score`.  where: names a source in an error."""
         if len(sources) != len(targets):
-            raise DataError(f"{len(sources)} sources and {len(targets)} targets are given: each needs the other")
+            raise DataError(
+                f"{counted(len(sources), 'source')} and {counted(len(targets), 'target')} are given: "
+                "each needs the other"
+            )
         encoded = self._encode(sources, where)
         ids = self._target_ids(targets, where)
         for number, source in enumerate(encoded, start=1):
@@ -321,7 +325,7 @@ class Translator(TextModel):
         for number, own in enumerate(ids, start=1):
             if len(own) + 1 > self.limit:  # the end mark counts
                 raise DataError(
-                    f"{where(number)} has {len(own)} tokens, the model reads {self.limit - 1} at most: "
+                    f"{where(number)} has {counted(len(own), 'token')}, the model reads {self.limit - 1} at most: "
                     "translate it sentence by sentence"
                 )
 
@@ -352,8 +356,8 @@ class Translator(TextModel):
         for number, prefix in enumerate(ids, start=1):
             if len(prefix) > most:
                 raise DataError(
-                    f"the prefix of {where(number)} has {len(prefix)} tokens, which leaves no room for more: "
-                    f"the model writes {most} after it at most"
+                    f"the prefix of {where(number)} has {counted(len(prefix), 'token')}, which leaves no room for "
+                    f"more: the model writes {most} after it at most"
                 )
         return ids
 
@@ -379,7 +383,9 @@ def _each(prefix: str | Iterable[str], count: int) -> list[str] | None:
         return [prefix] * count if prefix else None
     prefixes = text_list(prefix, "prefixes", "prefix {}".format)
     if len(prefixes) != count:
-        raise DataError(f"{len(prefixes)} prefixes are given for {count} texts: give one for each, or one for all")
+        raise DataError(
+            f"prefix is a list of {len(prefixes)} for {counted(count, 'text')}: give one for each, or one for all"
+        )
     return prefixes
 
 

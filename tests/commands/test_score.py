@@ -103,7 +103,7 @@ def test_several_translations_without_json_are_several_lines(score):
         ('{"source": "a", "translations": 3}', "not a list"),
         ('{"source": "a", "translations": [3]}', "has no translation"),
         ('{"source": " ", "target": "a"}', "has a blank source"),
-        (json.dumps({"source": "a", "target": "xq" * 3000}), "has 6001 tokens"),
+        (json.dumps({"source": "a", "target": "xq" * 3000}), "has 6,001 tokens"),
     ],
 )
 def test_a_foolish_request_is_named_with_its_line(score, line, words):

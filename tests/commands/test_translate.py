@@ -117,7 +117,7 @@ def test_an_error_names_the_line_of_the_file_in_any_process(translate, tmp_path,
     path.write_text("a\n" * 8 + "xq" * 3000 + "\na\n")
     for workers in (1, 2):
         assert (
-            "lines, line 9 has 6001 tokens"
+            "lines, line 9 has 6,001 tokens"
             in translate("--file", path, "--output", output, "--workers", workers, "--max-new-tokens", 1).sentence
         )
         assert not output.exists()
@@ -128,7 +128,7 @@ def test_an_error_names_the_line_of_the_file_in_any_process(translate, tmp_path,
     [
         (["--alignments"], "add --json"),
         (["--num-beams", 2, "--num-return-sequences", 2], "add --json"),
-        (["--json", "--num-return-sequences", 2], "num_return_sequences is 2, but 1 beams"),
+        (["--json", "--num-return-sequences", 2], "num_return_sequences is 2, but a search with 1 beam finds"),
         (["--prefix", "a", "--prefix-file", "b"], "choose one"),
         (["--prefix-file", "no-such-file"], "no-such-file does not exist"),
         (["--prefix", "क" * 3000], "the prefix of the text, line 1 has"),

@@ -93,7 +93,7 @@ def test_settled_means_that_no_length_still_possible_would_do(power):
 @pytest.mark.parametrize("rule", [True, False, "never", "settled"])
 def test_a_search_without_live_hypotheses_is_over(rule):
     nothing = np.array([-np.inf])
-    config = GenerationConfig(early_stopping=rule)
+    config = GenerationConfig(num_beams=2, early_stopping=rule)
     assert search_is_over(config, nothing, nothing, 1, np.array([5])).all()
     assert not search_is_over(config, np.array([-1.0]), nothing, 1, np.array([5])).any()
 
@@ -150,6 +150,6 @@ def test_contradictions_are_refused(random_model, make_sources):
 
 @pytest.mark.parametrize("rule", [True, False, "never", "settled"])
 def test_the_stopping_rule_is_a_flag(rule):
-    arguments = ["--early-stopping", str(rule), "--min-new-tokens", "3", "--forced-end", "free"]
-    expected = GenerationConfig(early_stopping=rule, min_new_tokens=3, forced_end="free")
+    arguments = ["--num-beams", "2", "--early-stopping", str(rule), "--min-new-tokens", "3", "--forced-end", "free"]
+    expected = GenerationConfig(num_beams=2, early_stopping=rule, min_new_tokens=3, forced_end="free")
     assert tyro.cli(GenerationConfig, args=arguments) == expected

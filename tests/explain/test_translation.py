@@ -166,7 +166,7 @@ def test_the_page_shows_the_translation_that_the_translator_gives(translator, se
     assert expected.text in page.about
     assert page.cut == []
     blocks = blocks_of(page)
-    assert [row[2] for row in only(blocks, Table)[1].rows] == [str(token) for token in [*expected.ids, EOS]]
+    assert [row[2] for row in only(blocks, Table)[1].rows] == [str(token) for token in expected.ids]
     assert only(blocks, Table)[1].rows[-1][4] == f"{expected.log_prob:.4f}"
     assert only(blocks, Formula)[0].text.endswith(f"= {expected.score:.4f}")
     averaged = only(blocks, Heat)[0]
@@ -176,9 +176,9 @@ def test_the_page_shows_the_translation_that_the_translator_gives(translator, se
     np.testing.assert_allclose(
         np.mean([each.values for each in maps], axis=0), expected.attention, rtol=1e-5, atol=1e-6
     )
-    names = named(translator.tokenizer, [*expected.ids, EOS])
+    names = named(translator.tokenizer, expected.ids)
     way = [each.label for each in branches(only(blocks, Tree)[0].root) if each.state == "chosen"]
-    assert way == ["(beginning)", *(names[token] for token in [*expected.ids, EOS])]
+    assert way == ["(beginning)", *(names[token] for token in expected.ids)]
     bars = only(blocks, Bars)
     assert [each.labels[each.chosen[0]] for each in bars] == way[1:]
     taken = [each.columns["model"][each.chosen[0]] for each in bars]
@@ -191,7 +191,7 @@ def test_one_layer_and_one_head(translator):
     [maps] = only(blocks_of(page), Maps)
     assert [each.name for each in maps.maps] == ["layer 1, head 2"]
     assert maps.maps[0].rows == page.sections[-2].blocks[1].rows
-    assert len(maps.maps[0].rows) == len(ids) + 1
+    assert len(maps.maps[0].rows) == len(ids)
     for wrong in ({"layer": 3}, {"head": 5}, {"layer": 0}):
         with pytest.raises(ConfigError, match="this model has"):
             translation_page(translator, "She eats rice.", **wrong)

@@ -1,7 +1,7 @@
 """What a person should know about a reply beside its text."""
 
 from toolkit.chat import Reply
-from toolkit.display import tell
+from toolkit.display import counted, tell
 
 
 class Notes:
@@ -29,7 +29,3 @@ class Notes:
             first = "first" if reply.dropped == 1 else f"first {reply.dropped}"
             self.tell(f"The {first} {exchanges} no longer {fit} into what the model reads, and {were} left out.")
         self.left_out = reply.dropped
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

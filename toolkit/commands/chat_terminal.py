@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from toolkit.chat import ChatSession, Prompt
-from toolkit.commands.chat_notes import Notes, counted
+from toolkit.commands.chat_notes import Notes
 from toolkit.commands.console import aligned, emit, emit_results, emit_text, line_or_end
-from toolkit.display import tell
+from toolkit.display import counted, tell
 from toolkit.errors import ConfigError, DataError, ToolkitError
 
 # Every command, with the words after it (in brackets where they may be left out), and what it shows or does.

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolkit.commands.console import arriving_lines, has_more
-from toolkit.data.readers import count_lines, counted, iter_lines
+from toolkit.data.readers import count_lines, iter_lines
+from toolkit.display import counted
 from toolkit.errors import DataError
 
 WINDOW = 2048

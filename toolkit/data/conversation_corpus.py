@@ -23,9 +23,9 @@ import numpy as np
 
 from toolkit.data.conversations import Conversation, read_conversations
 from toolkit.data.fitting import Fitted, Template, fitted
-from toolkit.data.readers import counted
 from toolkit.data.seal import check_seal, seal, sealed
 from toolkit.data.store import RaggedStore, RaggedWriter, chunks, damaged
+from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
 from toolkit.files import replaced_directory
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from toolkit.display import counted
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer
 from toolkit.tokenization.normal_form import normal_form
@@ -184,8 +185,3 @@ def write_lines_atomically(path: str | os.PathLike[str], lines: Iterable[str]) -
             if "\n" in line:
                 raise ValueError(f"line {number} for {path} contains a line feed: {line!r:.60}")
             file.write(line.encode("utf-8") + b"\n")
-
-
-def counted(number: int, what: str = "line") -> str:
-    """\"1 line", "2 lines"."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from toolkit.data.readers import count_lines, counted, iter_lines, opened
+from toolkit.data.readers import count_lines, iter_lines, opened
 from toolkit.data.table import Columns, Table
 from toolkit.data.tables import TABLE_SUFFIXES, open_dataset, open_table, table_rows, table_suffix
+from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
 
 _TEXT_FILES = "a file of plain text is given as --text"

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Literal, TypedDict, get_args, get_origin
 
+from toolkit.display import counted
 from toolkit.errors import ConfigError
 
 _LEAST = {
@@ -14,6 +15,8 @@ _LEAST = {
     "no_repeat_ngram_size": 0,
     "seed": 0,
 }
+# What only sampling heeds, and the values that ask for nothing.
+_OF_SAMPLING = {"temperature": (0, 1), "top_k": (0,), "top_p": (1,), "min_p": (0,)}
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class GenerationConfig:
     a decoder-only model. Greedy search and sampling apply them to logits, beam search to log-probabilities, as Hugging
     Face does. Sampling then divides by the temperature, and keeps what top_k, top_p and min_p keep, in this order.
     Where nothing at all may be written, the end mark is, even before min_new_tokens.
+
+    A setting that has no effect beside the others is refused, but for a seed, which may always be given.
     """
 
     max_new_tokens: int | None = None  # end mark included; None: twice the source plus 20, within the model's length
@@ -76,6 +81,7 @@ class GenerationConfig:
         if self.repetition_penalty <= 0:
             raise ConfigError(f"repetition_penalty is {self.repetition_penalty}: it must be above 0")
         self._check_search()
+        self._check_effect()
 
     def _check_search(self) -> None:
         if self.samples and self.num_beams > 1:
@@ -84,8 +90,24 @@ class GenerationConfig:
             )
         if not self.samples and self.num_return_sequences > self.num_beams:
             raise ConfigError(
-                f"num_return_sequences is {self.num_return_sequences}, but {self.num_beams} beams find only "
-                f"{self.num_beams}: raise num_beams or sample"
+                f"num_return_sequences is {self.num_return_sequences}, but a search with "
+                f"{counted(self.num_beams, 'beam')} finds no more than {self.num_beams}: raise num_beams or sample"
+            )
+
+    def _check_effect(self) -> None:
+        """Raises ConfigError for what was set to something of its own, and changes nothing."""
+        defaults = {field.name: field.default for field in fields(self)}
+        for name, off in _OF_SAMPLING.items():
+            value = getattr(self, name)
+            if not self.samples and value not in (defaults[name], *off):
+                why, remedy = (
+                    ("at temperature 0", "raise it") if self.do_sample else ("while do_sample is False", "set it")
+                )
+                raise ConfigError(f"{name} is {value}, but {why} nothing is drawn: {remedy}, or leave {name} out")
+        if self.early_stopping != defaults["early_stopping"] and self.num_beams == 1:
+            raise ConfigError(
+                f"early_stopping is {self.early_stopping}, but with one beam there is nothing to stop: "
+                "raise num_beams, or leave it out"
             )
 
     @property

@@ -24,7 +24,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "no beams": ("--num-beams 0", "num_beams is 0"),
         "fewer beams than none": ("--num-beams -1", "num_beams is -1"),
         "beams and sampling": ("--num-beams 2 --do-sample", "sampling has no beams"),
-        "more results than beams": ("--json --num-return-sequences 3", "num_return_sequences is 3, but 1 beams"),
+        "more results than beams": ("--json --num-return-sequences 3", "but a search with 1 beam finds"),
         "several results without JSON": ("--num-beams 2 --num-return-sequences 2", "add --json"),
         "alignments without JSON": ("--alignments", "add --json"),
         "a negative temperature": ("--do-sample --temperature -1", "temperature is -1"),

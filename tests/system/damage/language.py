@@ -97,7 +97,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "beams and samples": ("--num-beams 3", "num_beams is 3, but sampling has no beams"),
         "more continuations than beams": (
             "--no-do-sample --num-return-sequences 3",
-            "num_return_sequences is 3, but 1 beams",
+            "num_return_sequences is 3, but a search with 1 beam finds",
         ),
         "stops that beams cannot keep": ("--no-do-sample --num-beams 2 --stop-strings a", "stop strings"),
         "a stop of nothing": ("--stop-strings=", "a stop string is empty"),
