@@ -1,14 +1,18 @@
 """A mistake in flags is one sentence that names the flag; what is right reaches the dataclass."""
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from tyro.conf import Positional
 
+from toolkit.cli import VERBS
 from toolkit.commands.flags import parse_flags
 from toolkit.commands.recipe import run_recipe
+from toolkit.commands.translate import Translate
+from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError
 
 
@@ -16,6 +20,8 @@ from toolkit.errors import ConfigError
 class Inner:
     learning_rate: float = 0.1
     warm_up: int = 3
+    clip: float = 1.0
+    tie: bool = True
 
 
 @dataclass
@@ -62,8 +68,12 @@ def test_what_is_right_is_read():
         (["--beam=3"], "there is no flag --beam: did you mean --beams?"),
         (["--Beems"], "there is no flag --Beems: did you mean --beams?"),
         (["--learning-rte", "1"], "there is no flag --learning-rte: did you mean --training.learning-rate?"),
+        (["--training.lr", "1"], "there is no flag --training.lr: did you mean --training.learning-rate?"),
+        (["--lr", "1"], "there is no flag --lr: did you mean --training.learning-rate?"),
+        (["--training.learn", "1"], "there is no flag --training.learn: did you mean --training.learning-rate?"),
+        (["--training.batch", "1"], "there is no flag --training.batch"),
         (["--warm_up", "1"], "there is no flag --warm_up: did you mean --training.warm-up?"),
-        (["--no-loud"], "there is no flag --no-loud"),
+        (["--loud", "true"], "'true' is a word too many: a flag is on by itself, and off as --no-…"),
         (["--colour", "red", "--shape"], "there is no flag --colour"),
         (["--elsewhere"], "there is no flag --elsewhere"),
         (["-x"], "there is no flag -x"),
@@ -84,7 +94,7 @@ def test_a_mistake_is_named(flags, sentence):
     with pytest.raises(ConfigError) as caught:
         parse_flags(Recipe, "the recipe", [*GOOD, *flags] if flags != ["c"] else ["a", "b", "c", "--where", "d"])
     found = str(caught.value).removesuffix(" (see the recipe --help)")
-    if "did you mean" in sentence or "flag" not in sentence:
+    if "did you mean" in sentence or not sentence.startswith("there is no flag"):
         assert found == sentence
     else:
         assert found.split(":")[0] == sentence
@@ -109,6 +119,42 @@ def test_a_long_word_is_not_broken():
     with pytest.raises(ConfigError) as caught:
         parse_flags(Recipe, "it", [*GOOD, "--kind", word])
     assert f"--kind is {word!r}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "loud", "tie"),
+    [
+        ([], False, True),
+        (["--loud"], True, True),
+        (["--loud", "--no-loud"], False, True),
+        (["--training.no-tie"], False, False),
+        (["--no-training.tie"], False, False),
+        (["--no-training.tie", "--training.tie"], False, True),
+    ],
+)
+def test_what_is_on_or_off_has_both_spellings(flags, loud, tie):
+    read = parse_flags(Recipe, "it", [*GOOD, *flags])
+    assert (read.loud, read.training.tie) == (loud, tie)
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "explain"])
+def test_help_fits_the_terminal(run, monkeypatch, verb, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = run(verb, "--help").lines
+    longest = max(map(len, lines))
+    assert longest <= min(columns, 100)
+    assert not [line for line in lines if "{None}" in line or "default: None" in line or "│" in line]
+
+
+def test_help_names_every_flag_and_every_word(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    page = run("translate", "--help").out
+    assert page.startswith("usage: toolkit translate [options] [TEXT ...]\n")
+    for name in [each.name for kind in (Translate, GenerationConfig) for each in fields(kind)]:
+        flag = name.replace("_", "-")
+        assert name in ("text", "generation") or re.search(rf"^  --(\[no-\])?{flag}( |$)", page, re.MULTILINE)
+    assert "  --output PATH           File to write instead of standard output; it takes its\n" in page
 
 
 def test_a_recipe_ends_like_a_command(capsys):

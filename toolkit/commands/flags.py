@@ -4,12 +4,15 @@ import difflib
 import io
 import os
 import re
+import sys
 from ast import literal_eval
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import MISSING, fields
 from typing import TypeVar
 
+from toolkit.commands.console import emit
+from toolkit.commands.usage import groups_of, help_page
 from toolkit.display import escaped
 from toolkit.errors import ConfigError
 
@@ -25,21 +28,29 @@ _NUMBERS = (("invalid literal for int", "a whole number"), ("could not convert s
 def parse_flags(command: type[T] | T, program: str, arguments: Sequence[str]) -> T:
     """Make an instance of the dataclass `command` from flags; `--help` prints what they are and ends the process.
 
+    What is on or off has two spellings: --json and --no-json, --model.tie and --model.no-tie (or --no-model.tie).
+
     command: the class, or an instance that gives the defaults.
 
     Raises ConfigError for a flag that does not exist, a value that does not fit, and one that is missing.
     """
     try:
-        with redirect_stderr(io.StringIO()):
+        with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()):
             return _read(command, program, arguments)
     except SystemExit as leaving:
-        if not leaving.code:  # after --help
-            raise
+        asked_for_help = not leaving.code
     # Once more for the words, on a page so wide that none of them is broken; nor is a line by what is in them.
     arguments = list(map(escaped, arguments))
     with _wide_page():
-        complaint = _printed(redirect_stderr, command, program, arguments)
-        flags = _flags(_printed(redirect_stdout, command, program, ["--help"]))
+        page = _printed(redirect_stdout, command, program, ["--help"])
+        complaint = "" if asked_for_help else _printed(redirect_stderr, command, program, arguments)
+    if asked_for_help:
+        emit(help_page(page, program, command if isinstance(command, type) else type(command)))
+        sys.exit(0)
+    complaint = "\n".join(line for line in map(_unboxed, complaint.splitlines()) if re.search(r"\w", line))
+    flags = [
+        name for group in groups_of(page) for shown, _ in group.entries for name in re.findall(r"--[\w.-]+", shown)
+    ]
     raise ConfigError(f"{_sentence(complaint, flags, command)} (see {program} --help)")
 
 
@@ -48,7 +59,8 @@ def _read(command: type[T] | T, program: str, arguments: Sequence[str]) -> T:
 
     defaults = {} if isinstance(command, type) else {"default": command}
     command = command if isinstance(command, type) else type(command)
-    return tyro.cli(command, prog=program, args=list(arguments), config=(tyro.conf.FlagCreatePairsOff,), **defaults)
+    words = [re.sub(r"^--no-([\w-]+\.)(?=[\w-]+$)", r"--\1no-", word) for word in arguments]
+    return tyro.cli(command, prog=program, args=words, **defaults)
 
 
 @contextmanager
@@ -63,17 +75,15 @@ def _wide_page() -> Iterator[None]:
 
 
 def _printed(redirect: Callable, command: type, program: str, arguments: Sequence[str]) -> str:
-    """What tyro prints to one of the streams, line by line without the box."""
-    page = io.StringIO()
+    """What tyro prints to one of the streams."""
+    page = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)  # in which tyro draws its boxes
     with redirect(page), suppress(SystemExit):
         _read(command, program, arguments)
-    lines = (line.strip("│| ") for line in page.getvalue().splitlines())
-    return "\n".join(line for line in lines if re.search(r"\w", line))
+    return page.buffer.getvalue().decode()
 
 
-def _flags(text: str) -> list[str]:
-    """All flags that a help page explains: each begins a line, or a column of a page that has several."""
-    return re.findall(r"(?:^|  |, )(--[\w.-]+)", text, re.MULTILINE)
+def _unboxed(line: str) -> str:
+    return line.strip("│| ")
 
 
 def _sentence(complaint: str, flags: list[str], command: type) -> str:
@@ -130,7 +140,8 @@ def _unknown(words: list[str], flags: list[str]) -> str:
     """Name the first word that is no flag, and the flag that it resembles."""
     unknown = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if unknown is None:
-        return f"{words[0]!r} is a word too many"
+        switch = ": a flag is on by itself, and off as --no-…" if words[0].lower() in ("true", "false") else ""
+        return f"{words[0]!r} is a word too many{switch}"
     meant = max(flags, key=lambda flag: _likeness(unknown, flag), default="")
     if not meant or _likeness(unknown, meant) < 0.7:
         return f"there is no flag {unknown}"
@@ -138,7 +149,17 @@ def _unknown(words: list[str], flags: list[str]) -> str:
 
 
 def _likeness(unknown: str, flag: str) -> float:
-    """From 0 to 1; a flag may be written without the group that it is in (--updates for --training.updates)."""
+    """From 0 to 1; a flag may be written without its group (--updates for --training.updates), or be cut short.
+
+    Short for --training.learning-rate are its first letters (--training.lr) and its beginning (--learning).
+    """
     unknown = unknown.replace("_", "-").lower()
-    names = (flag, "--" + flag.removeprefix("--").rpartition(".")[2])
-    return max(difflib.SequenceMatcher(None, unknown, name).ratio() for name in names)
+    group, _, name = unknown.removeprefix("--").rpartition(".")
+    own_group, _, own = flag.removeprefix("--").rpartition(".")
+    if group not in ("", own_group):
+        return difflib.SequenceMatcher(None, unknown, flag).ratio()
+    if name == "".join(word[:1] for word in own.split("-")):
+        return 1.0
+    if len(name) > 2 and own.startswith(name):
+        return 0.9 + len(name) / len(own) / 10
+    return difflib.SequenceMatcher(None, name, own).ratio()

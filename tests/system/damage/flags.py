@@ -144,7 +144,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "an unknown activation": ("--model.activation tanh", "--model.activation is 'tanh': it must be one of relu"),
         "true in words": (
             "--model.ignore-case true",
-            "there is no flag --model.ignore-case: did you mean --model.no-ignore-case?",
+            "'true' is a word too many: a flag is on by itself, and off as --no-…",
         ),
         "no updates": ("--training.updates 0", "updates is 0"),
         "no learning rate": ("--training.learning-rate 0", "learning_rate is 0"),

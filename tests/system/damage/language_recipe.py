@@ -143,7 +143,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "shares of no head": ("--model.key-value-heads 3", "2 heads cannot share 3 key_value_heads evenly"),
         "no layers": ("--model.layers 0", "layers is 0"),
         "a context of nothing": ("--model.max-length 0", "max_length is 0"),
-        "a context of one token": ("--model.max-length 1", "--prompt has 1 tokens"),
+        "a context of one token": ("--model.max-length 1", "--prompt has 1 token,"),
         "positions that there are not": ("--model.positions alibi", "--model.positions is 'alibi'"),
         "a model wider than any memory": ("--model.width 1000000", "there is not enough memory"),
         "no updates": ("--training.updates 0", "updates is 0"),
