@@ -82,10 +82,9 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        content = file.read(most + 1) if size <= most else b""
-    if max(size, len(content)) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes, the most that a file of its kind may have", path)
-    return content
+        if size > most:
+            raise OSError(errno.EFBIG, f"it has {size:,} bytes, and a file of its kind has at most {most:,}", path)
+        return file.read(size)
 
 
 def map_bytes(path: str | os.PathLike[str]) -> mmap.mmap | bytes:

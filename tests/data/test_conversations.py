@@ -166,7 +166,7 @@ def test_parquet_holds_lists_of_messages(tmp_path):
         (f"{LINE}\n{{", "line 2 is not JSON"),
         (f"{LINE}\n".encode() + b'{"a": "\xe9"}\n', "line 2 is not UTF-8"),
         ('{"a": ' + "[" * 90_000, "line 1 is not JSON (nested too deeply)"),
-        ('{"a": ' + "1" * 5000 + "}", "line 1 is not JSON (a number is too long)"),
+        ('{"a": ' + "1" * 5000 + "}", "line 1 is not JSON (it has a number of 5000 digits)"),
         (f"[{LINE}, 5]", "row 2 is a number, not a JSON object"),
         (f"[{LINE},\n{{]", "line 2 is not JSON"),
         ("[]", "holds an empty list"),

@@ -53,7 +53,7 @@ def test_a_line_that_is_being_written_is_left_out_and_a_damaged_one_told(tmp_pat
 
 
 def test_what_is_not_finite_is_a_gap(tmp_path: Path) -> None:
-    log = read_log(write_log(tmp_path / "a", training(10, loss=float("nan")), training(20, loss=10**400)), "a")
+    log = read_log(write_log(tmp_path / "a", training(10, loss=float("nan")), training(20, loss=1e300)), "a")
     assert np.isnan(log.series["training", "loss"].values).all()
 
 

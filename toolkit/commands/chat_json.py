@@ -1,6 +1,5 @@
 """Conversations for programs: a JSON object a line in, and one a line out for each, whatever it was."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from toolkit.commands.console import emit
 from toolkit.data.messages import json_kind, messages_to_json
 from toolkit.display import json_text
 from toolkit.errors import DataError, ToolkitError
+from toolkit.untrusted import UnfitError, parse_json
 
 _LONGEST_LINE = 1 << 24  # bytes
 
@@ -64,10 +64,10 @@ def _raw_lines(stream: BinaryIO) -> Iterator[bytes]:
 
 def _parsed(line: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(line.decode("utf-8-sig"))
+        value = parse_json(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise DataError(f"it is not UTF-8 (byte 0x{line[error.start]:02X}): give the text in UTF-8") from error
-    except (ValueError, RecursionError) as error:
+    except UnfitError as error:
         raise DataError('it is not JSON: give a line like {"message": "…"}') from error
     if not isinstance(value, dict):
         raise DataError(f'it is {json_kind(value)}: give an object like {{"message": "…"}}')

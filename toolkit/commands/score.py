@@ -1,6 +1,5 @@
 """toolkit score: how probable the model finds translations that are given."""
 
-import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from toolkit.errors import ConfigError, DataError
 from toolkit.parallel import in_order
 from toolkit.translations import Translation
 from toolkit.translator import BATCH_SIZE
+from toolkit.untrusted import UnfitError, parse_json
 
 # A text, or the ids of one.
 Target = str | list[int]
@@ -127,8 +127,8 @@ def _requests(window: Window) -> Iterator[tuple[str, list[Target]]]:
 
 def _request(line: str, where: str) -> tuple[str, list[Target]]:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(line)
+    except UnfitError as error:
         raise DataError(f'{where} is not JSON: give a line like {{"source": "…", "target": "…"}}') from error
     source = value.get("source") if isinstance(value, dict) else None
     if not isinstance(source, str):

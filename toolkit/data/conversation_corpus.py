@@ -24,7 +24,7 @@ import numpy as np
 from toolkit.data.conversations import Conversation, read_conversations
 from toolkit.data.fitting import Fitted, Template, fitted
 from toolkit.data.seal import check_seal, seal, sealed
-from toolkit.data.store import RaggedStore, RaggedWriter, chunks, damaged
+from toolkit.data.store import RaggedStore, RaggedWriter, chunks, read_report
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
 from toolkit.files import replaced_directory
@@ -63,10 +63,7 @@ class ConversationCorpus:
     def __init__(self, directory: Path):
         """Open a directory without comparing checksums; see `open`."""
         self.directory = directory
-        try:
-            self.report: dict[str, Any] = json.loads((directory / REPORT_FILE).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise damaged(directory / REPORT_FILE) from error
+        self.report: dict[str, Any] = read_report(directory / REPORT_FILE)
         self._ids = {split: RaggedStore(directory / f"{split}.ids") for split in SPLITS}
         self._supervised = {split: RaggedStore(directory / f"{split}.supervised") for split in SPLITS}
         sums = {name: checksum for name, checksum in sealed(directory).items() if name != REPORT_FILE}

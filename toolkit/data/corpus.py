@@ -29,7 +29,7 @@ from toolkit.data.origins import Origins
 from toolkit.data.seal import SEAL_FILE, check_seal, seal, sealed
 from toolkit.data.sentences import sentence_ids
 from toolkit.data.sources import PairSource
-from toolkit.data.store import CHUNK, ArrayWriter, RaggedStore, RaggedWriter, chunks, damaged, map_array
+from toolkit.data.store import CHUNK, ArrayWriter, RaggedStore, RaggedWriter, chunks, map_array, read_report
 from toolkit.errors import ConfigError, DataError
 from toolkit.files import replaced_directory
 from toolkit.tokenization.base import Tokenizer
@@ -43,7 +43,7 @@ class Corpus:
     def __init__(self, directory: Path, places: Sequence[Callable[[int], str]] | None = None):
         """Open a directory; places: how each source names its lines (see `Origins`). See `open` for errors."""
         self.directory = directory
-        self._report = _read_report(directory / REPORT_FILE)
+        self._report = read_report(directory / REPORT_FILE)
         self._texts = {side: RaggedStore(directory / side) for side in ("source", "target")}
         self._rows = {split: map_array(directory / f"{split}.npy") for split in SPLITS}
         begins = [source["begin"] for source in self._report["sources"]]
@@ -106,7 +106,7 @@ class Corpus:
         """What was read, kept and left out, for JSON; what encoding left out too, once it is done."""
         report = json.loads(json.dumps(self._report))
         if self.encoded:
-            encoding = _read_report(self.directory / IDS / REPORT_FILE)
+            encoding = read_report(self.directory / IDS / REPORT_FILE)
             for split in SPLITS:
                 report[split]["encoded"] = encoding[split]["encoded"]
                 report[split]["findings"] |= encoding[split]["findings"]
@@ -261,13 +261,6 @@ def _fingerprint(directory: Path, rows: dict[Split, np.ndarray]) -> str:
             digest.update(b"".join(part for row in chunk for part in (source[row], b"\n", target[row], b"\n")))
         digest.update(b"\n")
     return digest.hexdigest()
-
-
-def _read_report(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise damaged(path) from error
 
 
 def _write_report(path: Path, report: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from toolkit.data.hub import load_file
 from toolkit.data.readers import chunks_of, decoded, lines_of
 from toolkit.data.table import Columns, Keys, Table, find_columns, longest, rows_at_a_time, text_fault, unit
 from toolkit.errors import DataError
+from toolkit.untrusted import UnfitError, parse_json
 
 # JSON can spell half of a character, which no text in UTF-8 has.
 _HALF_CHARACTER = re.compile("[\\ud800-\\udfff]")
@@ -54,8 +55,8 @@ def _json_lines(file: BinaryIO, path: Path, most: int) -> Iterator[Any]:
         if "\r" in line:  # where `datasets` would begin a new line
             raise DataError(f"{path}, line {number} has a CR in the middle: end lines with LF or CR LF")
         try:
-            yield json.loads(line)
-        except (ValueError, RecursionError) as error:
+            yield parse_json(line)
+        except UnfitError as error:
             problem = f"is not a JSON object ({json_fault(error)})" if line.strip() else "is empty"
             raise DataError(f"{path}, line {number} {problem}: write one object a line") from error
 
@@ -71,18 +72,21 @@ def _texts_of_lines(batch: Mapping[str, list[str]], keys: tuple[Keys, ...]) -> d
 def json_list(file: BinaryIO, path: Path) -> Iterator[Any]:
     """The elements of a list in JSON. Raises DataError, naming the file and where it applies the line."""
     try:
-        yield from json.loads(decoded(b"".join(chunks_of(file, path)), path))
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno} is not JSON ({json_fault(error)}): correct it") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not JSON ({json_fault(error)}): write a list of objects") from error
+        yield from parse_json(decoded(b"".join(chunks_of(file, path)), path))
+    except UnfitError as error:
+        if isinstance(error.__cause__, json.JSONDecodeError):
+            place, what = f"{path}, line {error.__cause__.lineno}", "correct it"
+        else:
+            place, what = path, "write a list of objects"
+        raise DataError(f"{place} is not JSON ({json_fault(error)}): {what}") from error
 
 
-def json_fault(error: Exception) -> str:
-    """What `json` says of a text that is none, for a sentence."""
-    if isinstance(error, json.JSONDecodeError):
-        return f"column {error.colno}: {error.msg.removesuffix(' starting at').lower()}"
-    return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
+def json_fault(error: UnfitError) -> str:
+    """What is wrong with a text that is not the JSON that is read here, for a sentence."""
+    cause = error.__cause__
+    if isinstance(cause, json.JSONDecodeError):
+        return f"column {cause.colno}: {cause.msg.removesuffix(' starting at').lower()}"
+    return str(error).removeprefix("it is ")
 
 
 def _value(row: Mapping[str, Any], keys: Keys, place: str) -> Any:

@@ -1,7 +1,5 @@
 """Objects with named fields, one after the other: JSON lines, a JSON list, a Parquet file."""
 
-import gzip
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -14,6 +12,7 @@ from toolkit.data.sources import refuse_pipe
 from toolkit.data.table import LONGEST_TEXT
 from toolkit.data.tables import table_suffix
 from toolkit.errors import DataError
+from toolkit.untrusted import UnfitError, parse_json
 
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
 _TOGETHER = 100  # rows of a Parquet file
@@ -39,7 +38,7 @@ def read_objects(path: Path) -> Iterator[Item]:
     if suffix not in _SUFFIXES:
         raise DataError(f"{path} is no file of JSON or Parquet: give one that ends in {', '.join(_SUFFIXES)}")
     refuse_pipe(path)
-    with opened(path, gzip.open if path.suffix.lower() == ".gz" else open) as file:
+    with opened(path, path.suffix.lower() == ".gz") as file:
         if suffix == ".parquet":
             yield from _parquet_rows(path)
             return
@@ -72,7 +71,7 @@ def _parquet_rows(path: Path) -> Iterator[Item]:
 def _json_lines(file: BinaryIO, path: Path) -> Iterator[Any]:
     for number, line in enumerate(lines_of(file, path, LONGEST_TEXT), 1):
         try:
-            yield json.loads(line)
-        except (ValueError, RecursionError) as error:
+            yield parse_json(line)
+        except UnfitError as error:
             problem = f"is not JSON ({json_fault(error)})" if line.strip() else "is empty"
             raise DataError(f"{path}, line {number} {problem}: write one object a line") from error

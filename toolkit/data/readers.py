@@ -3,21 +3,25 @@
 import codecs
 import gzip
 import os
+import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO
 
 from toolkit.display import counted
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer
 from toolkit.tokenization.normal_form import normal_form
+from toolkit.untrusted import NotAFileError, open_regular
 
 # The most characters of a line. A file whose line ends were lost is one endless line, and is to be refused before it
 # fills the memory.
 LONGEST_LINE = 100_000
 
 _CHUNK = 1 << 20
+_HANDED_OVER = re.compile("/dev/(?:stdin|fd/[0-9]+)")
 
 # UTF-32 first: its little-endian mark begins with the one of UTF-16.
 _FOREIGN_MARKS = {
@@ -65,13 +69,16 @@ def count_lines(path: str | os.PathLike[str]) -> int:
 
 
 @contextmanager
-def opened(
-    path: str | os.PathLike[str], opener: Callable[[str | os.PathLike[str], str], BinaryIO] = open
-) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes. What the system refuses, now or while it is read, is a DataError."""
+def opened(path: str | os.PathLike[str], packed: bool = False) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes, unpacked where it is packed by gzip.
+
+    What the system refuses, now or while it is read, is a DataError, and so is a pipe or a device, unless the shell
+    hands it over: `<(zcat texts.gz)`.
+    """
+    given = _HANDED_OVER.fullmatch(os.fspath(path))
     try:
-        with opener(path, "rb") as file:
-            yield file
+        with Path(path).open("rb") if given else open_regular(path) as file:
+            yield gzip.GzipFile(fileobj=file) if packed else file
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist: check the path") from error
     except IsADirectoryError as error:
@@ -80,6 +87,8 @@ def opened(
         raise DataError(
             f"{path} is cut off, damaged or not compressed by gzip: copy it again, or pack it anew"
         ) from error
+    except NotAFileError as error:
+        raise DataError(f"{path} is a pipe or a device, not a file: write what it gives to one first") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
 

@@ -6,9 +6,12 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from toolkit.data.store import damaged
+from toolkit.data.store import damaged, read_report
+from toolkit.untrusted import Record, Text, open_regular
 
 SEAL_FILE = "checksums.json"
+
+_SUMS = Record(others=Text())
 
 
 def seal(directory: Path, others: Iterable[Path] = ()) -> None:
@@ -20,13 +23,9 @@ def seal(directory: Path, others: Iterable[Path] = ()) -> None:
 
 def sealed(directory: Path) -> dict[str, str]:
     """The checksums by file name, relative to the directory.  Raises DataError where there are none."""
-    path = directory / SEAL_FILE
-    try:
-        sums = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise damaged(path) from error
-    if not isinstance(sums, dict) or not sums:
-        raise damaged(path)
+    sums = read_report(directory / SEAL_FILE, _SUMS)
+    if not sums:
+        raise damaged(directory / SEAL_FILE)
     return sums
 
 
@@ -43,5 +42,5 @@ def check_seal(directory: Path) -> None:
 
 
 def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -9,11 +9,12 @@ from contextlib import ExitStack
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from toolkit.errors import DataError
+from toolkit.untrusted import OBJECT, VOCABULARY_BYTES, Schema, UnfitError, check, open_regular, parse_json, read_bytes
 
 Item = TypeVar("Item")
 CHUNK = 1024  # sequences that are handled together: enough for NumPy, little to keep in memory
@@ -56,14 +57,26 @@ class ArrayWriter:
 
 
 def map_array(path: Path) -> np.ndarray:
-    """A `.npy` file as an array that the system reads from the disk where it is looked at.
+    """A vector of numbers in a `.npy` file, (N,), that the system reads from the disk where it is looked at.
 
     Raises DataError if it is missing or damaged.
     """
     try:
-        # As a plain array: indexing a `memmap` takes many times as long.
-        return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-    except (OSError, ValueError, EOFError) as error:
+        with open_regular(path):  # NumPy would wait for a pipe
+            pass
+        array = np.lib.format.open_memmap(path, mode="r")
+        if array.ndim != 1 or array.dtype.kind not in "iuf":
+            raise ValueError("no vector of numbers")
+    except (OSError, ValueError, OverflowError) as error:
+        raise damaged(path) from error
+    return array.view(np.ndarray)  # indexing a `memmap` takes many times as long
+
+
+def read_report(path: Path, schema: Schema = OBJECT) -> Any:
+    """The JSON in a file that lies beside arrays.  Raises DataError if it is missing or damaged."""
+    try:
+        return check(parse_json(read_bytes(path, VOCABULARY_BYTES)), schema)
+    except (OSError, UnfitError) as error:
         raise damaged(path) from error
 
 

@@ -4,7 +4,6 @@
 """
 
 import functools
-import gzip
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -51,7 +50,7 @@ def open_table(path: Path, columns: Columns) -> Table:
             return _loaded(
                 functools.partial(load_file, "parquet", path, batch_size=rows_at_a_time(columns)), str(path), columns
             )
-    with opened(path, gzip.open if path.suffix.lower() == _COMPRESSED else open) as file:
+    with opened(path, path.suffix.lower() == _COMPRESSED) as file:
         if suffix == ".tsv":
             return check_tsv(file, path, columns)
         if suffix == ".csv":

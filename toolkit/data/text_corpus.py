@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from toolkit.data.seal import check_seal, seal, sealed
-from toolkit.data.store import RaggedStore, RaggedWriter, damaged
+from toolkit.data.store import RaggedStore, RaggedWriter, read_report
 from toolkit.data.survey import SLICE, HeldOut, Survey
 from toolkit.data.text_pieces import Piece, utf8_length
 from toolkit.data.texts import TextSource
@@ -56,10 +56,7 @@ class TextCorpus:
     def __init__(self, directory: Path):
         """Open a directory without comparing checksums; see `open`."""
         self.directory = directory
-        try:
-            self.report: dict[str, Any] = json.loads((directory / REPORT_FILE).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise damaged(directory / REPORT_FILE) from error
+        self.report: dict[str, Any] = read_report(directory / REPORT_FILE)
         self.tokenizer: Tokenizer = load_tokenizer(directory)
         self._documents = {split: RaggedStore(directory / split) for split in SPLITS}
         sums = {name: checksum for name, checksum in sealed(directory).items() if name != REPORT_FILE}

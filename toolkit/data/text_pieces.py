@@ -1,6 +1,5 @@
 """Plain text of any length, a piece at a time: a file of two gigabytes in a single line is a text like any other."""
 
-import gzip
 import os
 import re
 import sys
@@ -57,7 +56,7 @@ def _opened(path: str | os.PathLike[str]) -> AbstractContextManager[BinaryIO]:
         if sys.stdin is None:
             raise DataError("standard input is closed: give the name of a file")
         return nullcontext(sys.stdin.buffer)
-    return opened(path, gzip.open if str(path).lower().endswith(".gz") else open)
+    return opened(path, str(path).lower().endswith(".gz"))
 
 
 def cut_up(text: str) -> Iterator[str]:

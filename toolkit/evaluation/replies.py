@@ -1,6 +1,5 @@
 """Replies in a conversation, judged by rules: is the answer right, is it polite, does it end by itself?"""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,10 @@ from typing import NamedTuple
 from toolkit.errors import DataError
 from toolkit.evaluation.scores import normalise_for_match
 from toolkit.tokenization.normal_form import normal_form
+from toolkit.untrusted import ANYTHING, SETTINGS_BYTES, Items, Record, Text, UnfitError, check, parse_json, read_bytes
+
+_LISTS = ("openings", "closings")
+_STYLE = Record(dict.fromkeys(_LISTS, Items(Text())), needed=_LISTS, others=ANYTHING)
 
 
 @dataclass(frozen=True)
@@ -25,16 +28,12 @@ class Style:
     def read(cls, path: Path) -> "Style":
         """From a file {"openings": [...], "closings": [...]}.  Raises DataError where it is missing or is not that."""
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
-            lists = [value[key] for key in ("openings", "closings")]
-            if not all(isinstance(texts, list) and all(isinstance(each, str) for each in texts) for texts in lists):
-                raise TypeError("no lists of texts")
-            parts = [tuple(map(_plain, texts)) for texts in lists]
+            value = check(parse_json(read_bytes(path, SETTINGS_BYTES)), _STYLE)
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}") from error
-        except (ValueError, RecursionError, KeyError, TypeError) as error:
-            raise DataError(f'{path} is no style: write {{"openings": ["…"], "closings": ["…"]}}') from error
-        return cls(*parts)
+        except UnfitError as error:
+            raise DataError(f'{path} is no style ({error}): write {{"openings": ["…"], "closings": ["…"]}}') from error
+        return cls(*(tuple(map(_plain, value[name])) for name in _LISTS))
 
     def is_polite(self, reply: str) -> bool:
         return self.core(reply) != _plain(reply)

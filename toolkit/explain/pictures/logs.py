@@ -1,6 +1,5 @@
 """The figures in the log of a run, as series that can be drawn."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -14,11 +13,13 @@ from toolkit.errors import DataError, ModelError
 from toolkit.functional.arrays import Array
 from toolkit.training.run import LOG_FILE
 from toolkit.training.table import find_runs
+from toolkit.untrusted import ANYTHING, Record, UnfitError, Whole, check, parse_json, read_bytes
 
 TRAINING, VALIDATION = "training", "validation"
 AXES = ("updates", "tokens", "seconds")
 _COUNTERS = ("update", "epoch", "seconds")
-_MOST_UPDATES = 2**53  # up to which a float holds every whole number
+_MOST_BYTES = 1 << 30  # of a log
+_RECORD = Record({"update": Whole(0, 2**53)}, needed=("update",), others=ANYTHING)  # a float holds no more than that
 _MOST = 1e100  # of a figure: no axis reaches further
 
 
@@ -88,17 +89,14 @@ def read_log(run: Path, name: str) -> RunLog:
     """
     path, reading = run / LOG_FILE, _Reading()
     try:
-        content = path.read_bytes() if path.exists() else b""
+        content = read_bytes(path, _MOST_BYTES) if path.exists() else b""
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            record = None
-        if not isinstance(record, dict) or not _is_count(record.get("update")):
-            raise DataError(f"{path}, line {number} is damaged: it is not a record of an update")
-        _add(record, reading)
+            _add(check(parse_json(line), _RECORD), reading)
+        except UnfitError as error:
+            raise DataError(f"{path}, line {number} is damaged: it is not a record of an update ({error})") from error
     columns = _with_own_validation_loss(reading.columns)
     series = {key: Series(*np.array(points, dtype=np.float64).T) for key, points in columns.items()}
     clock = np.maximum.accumulate(np.array(reading.clock), axis=0)
@@ -123,10 +121,6 @@ def _add(record: dict[str, Any], reading: _Reading) -> None:
         seconds = _number(record["seconds"], before)
         tokens += _number(record.get("tokens_per_second"), 0.0) * max(0.0, seconds - before)
         reading.clock.append((update, tokens, seconds))
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < _MOST_UPDATES
 
 
 def _number(value: Any, otherwise: float) -> float:
