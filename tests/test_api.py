@@ -112,6 +112,13 @@ def test_positions_without_end_read_more_than_was_trained_on_up_to_a_limit(make_
             translator.translate(text)
 
 
+def test_a_prefix_and_a_bad_word_that_no_output_could_hold_are_refused_by_their_length(translator):
+    long = "a\u0301\u0323" * 300_000
+    for words, told in [({"prefix": long}, "the prefix of the text"), ({"bad_words": ["a", long]}, "bad word 2")]:
+        with pytest.raises(DataError, match=f"{told} has 900000 characters, more than the model reads"):
+            translator.translate("a", **words)
+
+
 def test_half_a_surrogate_pair_is_not_text(translator):
     with pytest.raises(DataError, match="surrogate"):
         translator.translate("a\ud800")

@@ -337,6 +337,15 @@ def test_what_cannot_be_said_is_told_at_once(talker):
     assert session.send("ab").prompt_tokens == 12
 
 
+@pytest.mark.parametrize("letters", ["a", "\u0301\u0323"])
+def test_what_no_model_could_read_is_refused_by_its_length(talker, letters):
+    session, text = talker().chat("be"), letters * (1_000_000 // len(letters))
+    for say in session.send, session.prompt, lambda text: setattr(session, "system", text):
+        with pytest.raises(DataError, match="message has 1000000 characters, more than the model reads"):
+            say(text)
+    assert said(session) == [("system", "be")]
+
+
 def test_room_is_kept_for_a_reply(talker):
     for config, reserved in [
         ({}, 24),
