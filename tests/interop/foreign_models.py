@@ -47,15 +47,31 @@ def make_llama(directory: Path, texts: Iterable[str], **settings: Any) -> Path:
             minloglevel=2,
         )
     size = SentencePieceProcessor(model_file=str(directory / "tokenizer.model")).vocab_size()
-    shape = {"width": 32, "heads": 4, "layers": 1, "feed_forward": 32, "norm": "rms", "activation": "swiglu"}
-    config = GPTConfig(**{**shape, "vocab_size": size, "max_length": 64, **settings})
-    model = GPT(config)
+    _write_gpt(directory, vocab_size=size, norm="rms", activation="swiglu", **settings)
+    edit(directory, bos_token_id=1, eos_token_id=2, pad_token_id=None, toolkit=None)
+    return directory
+
+
+def make_gpt2(directory: Path, content: dict[str, Any], **settings: Any) -> Path:
+    """A GPT2LMHeadModel with this tokenizer.json, in which the end token is <|endoftext|>.  settings: of GPTConfig."""
+    directory.mkdir()
+    (directory / "tokenizer.json").write_text(json.dumps(content))
+    ids = content["model"]["vocab"]
+    shape = {"positions": "learned", "bias": True, "activation": "gelu_tanh"}
+    _write_gpt(directory, vocab_size=len(ids), **shape, **settings)
+    special = dict.fromkeys(("bos_token_id", "eos_token_id"), ids["<|endoftext|>"])
+    edit(directory, **special, pad_token_id=None, toolkit=None)
+    return directory
+
+
+def _write_gpt(directory: Path, **settings: Any) -> None:
+    """Write a small language model as training begins with it, without generation_config.json."""
+    shape = {"width": 32, "heads": 4, "layers": 1, "feed_forward": 32, "max_length": 64}
+    model = GPT(GPTConfig(**{**shape, **settings}))
     model.allocate()
     model.initialize(np.random.default_rng(0))
     write_hugging_face(model, directory)
-    edit(directory, bos_token_id=1, eos_token_id=2, pad_token_id=None, toolkit=None)
     (directory / "generation_config.json").unlink()
-    return directory
 
 
 def _texts(path: Path) -> list[str]:

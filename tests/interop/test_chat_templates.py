@@ -8,7 +8,9 @@ import pytest
 
 import toolkit
 from tests.conftest import ENGLISH, NEPALI
+from tests.interop.foreign_models import make_gpt2
 from tests.interop.plain_library import PlainTokenizer
+from tests.tokenization.test_foreign_library import content
 from tests.tokenization.traps import CORPUS, TRAPS
 from toolkit.chat import Message, make_template
 from toolkit.interop import export_model, import_model
@@ -118,3 +120,18 @@ def test_there_an_output_ends_where_a_reply_ends(name, end, make_gpt, tmp_path):
 def test_for_ctranslate2_it_is_told_what_a_conversation_is(make_gpt, tmp_path):
     notes = export_model(make_gpt(tmp_path / "own", template="control"), tmp_path / "there", "ctranslate2").notes
     assert notes[-1] == "a reply is opened by the token <|assistant|>, and ends with end_token='<|end|>'"
+
+
+@pytest.mark.parametrize("where", ["settings", "several", "file"])
+def test_a_template_of_another_is_named_and_stays_behind(where, tmp_path):
+    pytest.importorskip("tokenizers", reason="the optional extra hf is not installed")
+    directory = make_gpt2(tmp_path / "there", content())
+    template = "{% for message in messages %}{{ message.content }}{% endfor %}"
+    if where == "file":
+        (directory / "chat_template.jinja").write_text(template)
+    else:
+        value = template if where == "settings" else [{"name": "default", "template": template}]
+        (directory / "tokenizer_config.json").write_text(json.dumps({"chat_template": value}))
+    found = import_model(directory, tmp_path / "own")
+    note = "its chat template is not one of this toolkit's and stays behind: fine-tuning teaches one of ours"
+    assert (found.model.config.template, found.notes[-1]) == ("none", note)

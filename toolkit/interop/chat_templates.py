@@ -8,7 +8,7 @@ normal form C makes of it. A text that is no conversation's, and has the name of
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, get_args
 
@@ -17,7 +17,7 @@ from toolkit.chat.template import TemplateName
 from toolkit.interop.foreign_settings import Config
 from toolkit.models.gpt import GPTConfig
 from toolkit.tokenization.normal_form import normal_form
-from toolkit.tokenization.special import ASSISTANT, BOS, END, EOS, SYSTEM, USER
+from toolkit.tokenization.special import ASSISTANT, BOS, END, EOS, SPECIAL_TOKENS, SYSTEM, USER
 
 # An ohm sign, of which normal form C has made Ω wherever a text had it: no text has it behind the normaliser.
 MARK = "\u2126"
@@ -61,6 +61,14 @@ def marks_of(name: TemplateName) -> list[int]:
     """The ids of the special tokens that a template writes, the begin token aside."""
     parts = (part for around in _AROUND[name].values() for side in around for part in side)
     return sorted({part for part in parts if isinstance(part, int)})
+
+
+def mark_name(mark: int, taken: Collection[str], last: bool = False) -> str:
+    """What a special id of ours is called among other tokens: a name that is free, or the last that is taken."""
+    name = SPECIAL_TOKENS[mark]
+    while (f"{name}'" if last else name) in taken:
+        name += "'"
+    return name
 
 
 def end_of(config: Config) -> int:

@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple, get_args
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, new_directory
 from toolkit.interop import ctranslate2
+from toolkit.interop.chat_templates import marks_of
 from toolkit.interop.hugging_face import HuggingFaceModel, write_hugging_face
 from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
-from toolkit.interop.tokenizer_writing import write_tokenizer
+from toolkit.interop.tokenizer_writing import with_marks, write_tokenizer, writes_template
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.gpt import GPT
@@ -27,6 +28,11 @@ from toolkit.tokenization.special import ASSISTANT, BOS, END, EOS, PAD, SPECIAL_
 Format = Literal["hugging-face", "ctranslate2"]
 
 _CTRANSLATE2_WEIGHTS = "model.bin"
+
+_NO_TEMPLATE = (
+    "no chat template is written: a plain one joins all messages to one text, of which this tokenizer, which is from "
+    "elsewhere, need not make the tokens that it makes of each message"
+)
 
 
 class Exchanged(NamedTuple):
@@ -87,9 +93,15 @@ def export_model(
         if to == "ctranslate2":
             ctranslate2.write(loaded, tokenizer, new, half)
             return Exchanged(loaded, _ctranslate2_name(loaded), notes + _how_to_tokenize(loaded, tokenizer))
-        order = Vocabulary(tuple(tokenizer.rows)) if isinstance(tokenizer, ForeignTokenizer) else None
+        order = None
+        if isinstance(tokenizer, ForeignTokenizer):
+            if isinstance(loaded, GPT) and loaded.config.template == "control":
+                tokenizer = with_marks(tokenizer, marks_of("control"))
+            order = Vocabulary(tuple(tokenizer.rows))
         name = write_hugging_face(loaded, new, order, half, read_metrics(found).get("generation")).name
         write_tokenizer(tokenizer, new, loaded.config)
+        if not writes_template(tokenizer, loaded.config):
+            notes = [*notes, _NO_TEMPLATE]
     return Exchanged(loaded, name, notes)
 
 
@@ -130,8 +142,10 @@ def _read(source: Path, end_token: str | None) -> _Read:
         raise ConfigError(f"{source} is a model of this toolkit already: there is nothing to import")
     found = HuggingFaceModel(source, end_token is not None)
     read = read_tokenizer(found.settings, found.size, end_token)
-    model = found.read(read.vocabulary, read.begin)
+    model = found.read(read.vocabulary, read.begin, read.template)
     notes = found.notes + _never_written(model, read.vocabulary, read.tokens)
+    if read.has_other_template:
+        notes.append("its chat template is not one of this toolkit's and stays behind: fine-tuning teaches one of ours")
     return _Read(model, read.tokenizer, found.architecture.name, notes, found.generation)
 
 

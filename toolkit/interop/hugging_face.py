@@ -80,18 +80,22 @@ class HuggingFaceModel:
         pad, bos, eos = (self.settings.special(role) for role in ("pad", "bos", "eos"))
         return Vocabulary.plan(self.size, pad, None, bos, eos, self._directory)
 
-    def read(self, vocabulary: Vocabulary, begin: bool | None = None) -> Model:
-        """The model in our layout, which begins with no token that it has not.  begin: as in `read_hugging_face`.
+    def read(self, vocabulary: Vocabulary, begin: bool | None = None, template: str = "none") -> Model:
+        """The model in our layout, which begins with no token that it has not.
+
+        begin: as in `read_hugging_face`. template: of its conversations, where nothing that our export leaves says it.
 
         Raises ModelError where weights do not fit, and for what it must or must not write that no search here knows of.
         """
-        if not self.settings.is_own:
-            check_generation(self.settings, _suppressed(vocabulary, EOS) or (), _special_id(vocabulary, EOS))
         arrays = self._arrays()
         self.architecture.check_unread(self._weights, self._config)
         config, arrays = in_own_order(self._config, arrays, vocabulary)
         begin = (self.architecture.begins_texts if begin is None else begin) and vocabulary.rows[BOS] >= 0
-        model = new_model(self.settings.with_own(config, begin=begin))
+        config = self.settings.with_own(config, begin=begin, template=template)
+        if not self.settings.is_own:
+            end = end_of(config)
+            check_generation(self.settings, _suppressed(vocabulary, end) or (), _special_id(vocabulary, end))
+        model = new_model(config)
         model.allocate()
         model.load_arrays(arrays, str(self._directory))
         return model

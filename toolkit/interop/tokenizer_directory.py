@@ -12,6 +12,7 @@ from toolkit.models.storage import read_json
 from toolkit.untrusted import (
     ANYTHING,
     OBJECT,
+    SETTINGS_BYTES,
     VOCABULARY_BYTES,
     Either,
     Items,
@@ -28,7 +29,7 @@ Json = dict[str, Any]
 
 LIBRARY_FILE, SETTINGS_FILE, NAMES_FILE = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
 SOURCE_FILE, TARGET_FILE, PIECES_FILE, MERGES_FILE = "source.spm", "target.spm", "vocab.json", "merges.txt"
-ADDED_FILE = "added_tokens.json"
+ADDED_FILE, TEMPLATE_FILE = "added_tokens.json", "chat_template.jinja"
 
 _ROLES = ("pad", "unk", "bos", "eos")
 
@@ -40,8 +41,10 @@ _SETTINGS = Record({**_NAMES, "added_tokens_decoder": Maybe(Record(others=_TOKEN
 _PIECES = Items(Row(Text(), Number()))
 _MODEL = Record({"vocab": Either(_IDS, _PIECES)}, needed=("vocab",), others=ANYTHING)
 _LAST_STEP = Maybe(Record({"processors": Items(OBJECT)}, others=ANYTHING))
+_ADDED = Record({"id": Whole(0, 2**31 - 1), "content": Text()}, needed=("id", "content"), others=ANYTHING)
+_LIBRARY = {"model": _MODEL, "post_processor": _LAST_STEP, "added_tokens": Maybe(Items(_ADDED))}
 _SCHEMAS = {
-    LIBRARY_FILE: Record({"model": _MODEL, "post_processor": _LAST_STEP}, needed=("model",), others=ANYTHING),
+    LIBRARY_FILE: Record(_LIBRARY, needed=("model",), others=ANYTHING),
     SETTINGS_FILE: _SETTINGS,
     NAMES_FILE: _SETTINGS,
     PIECES_FILE: _IDS,
@@ -104,11 +107,13 @@ class TokenizerDirectory:
         tokens: Sequence[str | None],
         known: Mapping[str, int] | None = None,
         certain: Mapping[str, int | None] | None = None,
+        marks: Mapping[int, int] | None = None,
     ) -> Vocabulary:
         """The layout: special tokens have the ids that the configuration gives them, else those of their names.
 
         known: ids of special tokens by their roles, for those that neither says. certain: those that have these ids,
-        whatever else is said, for the tokenizer itself uses them.
+        whatever else is said, for the tokenizer itself uses them. marks: as `Vocabulary.plan` takes them; where one of
+        them ends what is written, config.json says what ends a text.
 
         Raises ModelError where the end token is no token.
         """
@@ -119,6 +124,9 @@ class TokenizerDirectory:
         for role, index in found.items():
             if index is None:
                 found[role] = named.get(self.names[role] or "", (known or {}).get(role))
+        if marks and found["eos"] in marks.values():
+            declared = self.config.values.get("eos_token_id")
+            found["eos"] = declared if type(declared) is int and declared >= 0 else None
         if found["pad"] is not None and found["pad"] >= self.size:  # one that was added, and never became a row
             found["pad"] = None
         if found["unk"] in (found["pad"], found["bos"], found["eos"]):  # byte-level BPE knows all, and names another
@@ -128,11 +136,31 @@ class TokenizerDirectory:
             if self._end_token not in named:
                 raise ModelError(f"{self.path} has no token {self._end_token!r:.60}, which its texts end with")
             found["eos"] = named[self._end_token]
-        return Vocabulary.plan(self.size, **found, origin=self.path)
+        return Vocabulary.plan(self.size, **found, origin=self.path, marks=marks)
+
+    @property
+    def special_names(self) -> list[str]:
+        """The special tokens of tokenizer.json."""
+        added = self.json(LIBRARY_FILE).get("added_tokens") or []
+        return [token["content"] for token in added if token.get("special")]
+
+    @property
+    def chat_template(self) -> str | None:
+        """How a conversation is written, in the language of templates; None where nothing says it."""
+        if self.has(TEMPLATE_FILE):
+            try:
+                return read_bytes(self.path / TEMPLATE_FILE, SETTINGS_BYTES).decode("utf-8", "replace")
+            except OSError as error:
+                raise ModelError(f"{self.path / TEMPLATE_FILE} cannot be read: {error.strerror or error}") from error
+        found = self.settings.get("chat_template")
+        if isinstance(found, list):  # several, each with a name
+            found = str(found)
+        return found if isinstance(found, str) and found.strip() else None
 
     def _added(self) -> dict[int, str]:
         """Tokens that were added to those of the model's own file."""
         added = {index: token for token, index in self.json(ADDED_FILE).items()}
+        added |= {token["id"]: token["content"] for token in self.json(LIBRARY_FILE).get("added_tokens") or []}
         listed = self.settings.get("added_tokens_decoder") or {}
         return added | {int(index): _content(token) for index, token in listed.items() if _INDEX.fullmatch(index)}
 

@@ -85,6 +85,8 @@ def pieces_content(model: bytes, names: Sequence[str], special: Mapping[int, int
         merges = merges_of(sorted(scores, key=scores.__getitem__, reverse=True))
         content, cut = bpe(names, merges, names[unk], byte_fallback=has_bytes, fuse_unk=True), []
     normalizers = _normalizers(_section(model, _NORMALIZER))
+    if config.template != "none":  # what is said in a conversation is always put into normal form
+        normalizers.insert(0, _NORMAL_FORM)
     decoders = [replace(SPACE_MARK, " "), {"type": "ByteFallback"}, {"type": "Fuse"}]
     return tokenizer_content(config, names, normalizers, cut, content, decoders, special)
 

@@ -48,7 +48,7 @@ def tokenizer_content(
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [_special_token(index, names[index]) for index in sorted({*special.values()})],
+        "added_tokens": [special_token(index, names[index]) for index in sorted({*special.values()})],
         "normalizer": {"type": "Sequence", "normalizers": [*normalizers]} if normalizers else None,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*pre_tokenizers]} if pre_tokenizers else None,
         "post_processor": around(before, after, names),
@@ -137,7 +137,7 @@ def _cut(name: Sequence[str], inside: Collection[str]) -> str:
     return ""
 
 
-def _special_token(index: int, name: str) -> Json:
+def special_token(index: int, name: str) -> Json:
     """A token that no text has."""
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     return {"id": index, "content": name, **flags}

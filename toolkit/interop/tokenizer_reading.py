@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from toolkit.chat.template import TemplateName
 from toolkit.errors import ModelError
+from toolkit.interop.chat_templates import mark_name, marks_of, recognized
 from toolkit.interop.foreign_settings import ForeignSettings
 from toolkit.interop.tokenizer_directory import (
     LIBRARY_FILE,
@@ -27,7 +29,7 @@ from toolkit.tokenization.foreign import FIRST_TOKEN, shown
 from toolkit.tokenization.foreign_library import LibraryTokenizer
 from toolkit.tokenization.foreign_sentencepiece import ForeignSentencePieceTokenizer, processor
 from toolkit.tokenization.sentencepiece import FILE_NAME
-from toolkit.tokenization.special import SPECIAL_TOKENS
+from toolkit.tokenization.special import BOS, CONTROL_IDS, EOS, PAD, SPECIAL_TOKENS
 from toolkit.tokenization.storage import read_file
 
 Json = dict[str, Any]
@@ -46,6 +48,8 @@ class ReadTokenizer(NamedTuple):
     vocabulary: Vocabulary  # which foreign id stands at each of ours
     begin: bool | None  # whether it puts the begin mark in front of a text; None where the files do not say
     tokens: Sequence[str | None] = ()  # what each foreign id is called, if another library has written it
+    template: str = "none"  # how it writes conversations, where it does so as one of ours
+    has_other_template: bool = False  # whether it writes them in a way of its own
 
 
 def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = None) -> ReadTokenizer:
@@ -68,8 +72,17 @@ def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = N
     content, origin = found.library_content()
     tokens = found.by_id(content_ids(content), origin.name)
     begin, first = _beginning(found, tokens)
-    vocabulary = found.vocabulary(tokens, certain={"bos": first, "unk": unknown_id(content)})
-    return ReadTokenizer(LibraryTokenizer(content, vocabulary.rows, origin), vocabulary, bool(begin), tokens)
+    certain = {"bos": first, "unk": unknown_id(content)}
+    vocabulary = found.vocabulary(tokens, certain=certain)
+    conversation = _conversation(found, tokens, vocabulary)
+    if conversation is None:
+        template = "none"
+    else:
+        template, begin, marks = conversation
+        vocabulary = found.vocabulary(tokens, certain=certain, marks=marks)
+    tokenizer = LibraryTokenizer(content, vocabulary.rows, origin)
+    has_other = conversation is None and found.chat_template is not None
+    return ReadTokenizer(tokenizer, vocabulary, bool(begin), tokens, template, has_other)
 
 
 def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
@@ -137,7 +150,8 @@ def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
     known = {role: foreign(index) for role, index in special.items() if index >= 0}
     vocabulary = found.vocabulary(tokens, known, {"bos": first})
     tokenizer = _one_model(found.path / name, shown(tokens, vocabulary.rows), vocabulary)
-    return ReadTokenizer(tokenizer, vocabulary, model_type == "llama" if begin is None else begin, tokens)
+    begin, has_other = model_type == "llama" if begin is None else begin, found.chat_template is not None
+    return ReadTokenizer(tokenizer, vocabulary, begin, tokens, has_other_template=has_other)
 
 
 def _one_model(path: Path, pieces: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
@@ -157,6 +171,26 @@ def _is_other(path: Path) -> bool:
     except ModelError:
         return True
     return False
+
+
+def _conversation(
+    found: TokenizerDirectory, tokens: Sequence[str | None], vocabulary: Vocabulary
+) -> tuple[TemplateName, bool, dict[int, int]] | None:
+    """Which template of ours the directory has, whether it begins, and the ids of its marks; None where it has none.
+
+    vocabulary: the layout without those marks.
+    """
+    text = found.chat_template
+    if text is None:
+        return None
+    ids = {token: index for index, token in enumerate(tokens) if token is not None}
+    names = {ours: tokens[vocabulary.rows[ours]] for ours in (BOS, EOS) if vocabulary.rows[ours] >= 0}
+    names |= {mark: mark_name(mark, ids, last=True) for mark in CONTROL_IDS - {PAD, BOS, EOS}}
+    found_names = {mark: name for mark, name in names.items() if name in ids}
+    template = recognized(text, found_names, found.special_names)
+    if template is None:
+        return None
+    return *template, {mark: ids[names[mark]] for mark in marks_of(template[0]) if mark != EOS}
 
 
 def _beginning(found: TokenizerDirectory, tokens: Sequence[str | None]) -> tuple[bool | None, int | None]:

@@ -1,10 +1,12 @@
 """The files of a tokenizer beside a model in Hugging Face's format, for `AutoTokenizer.from_pretrained`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from toolkit.interop.chat_templates import chat_template
+from toolkit.errors import ModelError
+from toolkit.interop.chat_templates import chat_template, joining, mark_name
 from toolkit.interop.foreign_settings import Config
 from toolkit.interop.tokenizer_directory import (
     LIBRARY_FILE,
@@ -17,7 +19,7 @@ from toolkit.interop.tokenizer_directory import (
     first_added,
 )
 from toolkit.interop.tokenizer_json import own_content, pieces_content
-from toolkit.interop.tokenizer_json_parts import around
+from toolkit.interop.tokenizer_json_parts import around, special_token
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.storage import write_json
@@ -51,20 +53,54 @@ def write_tokenizer(tokenizer: Tokenizer, directory: Path, config: Config) -> No
         return
     write_json(directory / LIBRARY_FILE, own_content(tokenizer, config))
     roles = {role: SPECIAL_TOKENS[index] for index, role in _ROLES.items()}
-    _write_settings(directory, roles, config, _FAST | _of_texts(config, dict(enumerate(SPECIAL_TOKENS))))
+    settings = _FAST | _of_texts(config, dict(enumerate(SPECIAL_TOKENS)), SPECIAL_TOKENS)
+    _write_settings(directory, roles, config, settings)
     if isinstance(tokenizer, SentencePieceTokenizer):
         tokenizer.save(directory)
 
 
+def writes_template(tokenizer: Tokenizer, config: Config) -> bool:
+    """Whether the conversations of a model, if it has any, have the same ids as one text that they have here.
+
+    A plain one has no special tokens between its parts, and who knows what another's tokenizer makes of both together.
+    """
+    is_plain = isinstance(config, GPTConfig) and config.template == "plain"
+    return not (is_plain and isinstance(tokenizer, ForeignTokenizer))
+
+
+def with_marks(tokenizer: ForeignTokenizer, marks: Sequence[int]) -> ForeignTokenizer:
+    """The tokenizer with tokens of its own for those of our special ids that it has none for, after all its others.
+
+    Raises ModelError where the model has no rows for some of those others, so that none can come after.
+    """
+    new, rows = [mark for mark in marks if tokenizer.rows[mark] < 0], list(tokenizer.rows)
+    first = tokenizer.next_id if isinstance(tokenizer, LibraryTokenizer) else max(rows) + 1
+    if new and first > max(rows) + 1:
+        raise ModelError(f"its tokenizer has {first} tokens and the model {max(rows) + 1}: no mark can be added")
+    for index, mark in enumerate(new, start=first):
+        rows[mark] = index
+    if isinstance(tokenizer, ForeignSentencePieceTokenizer):
+        return ForeignSentencePieceTokenizer(tokenizer.pieces, rows, *tokenizer.models)
+    added = [special_token(rows[mark], mark_name(mark, tokenizer.tokens)) for mark in new]
+    known = tokenizer.content.get("added_tokens") or []
+    return LibraryTokenizer(tokenizer.content | {"added_tokens": [*known, *added]}, rows)
+
+
 def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Config) -> None:
     """One that came from elsewhere: its ids are those that it came with."""
+    if isinstance(config, GPTConfig) and not writes_template(tokenizer, config):
+        config = replace(config, template="none")
     vocabulary = Vocabulary(tuple(tokenizer.rows))
     special = {index: foreign for index, foreign in enumerate(tokenizer.rows[: len(SPECIAL_TOKENS)]) if foreign >= 0}
     names = [tokenizer.pieces[index] for index in vocabulary.ours(range(vocabulary.foreign_size))]
-    settings = _FAST | _of_texts(config, {index: names[foreign] for index, foreign in special.items()})
     if isinstance(tokenizer, LibraryTokenizer):
         names = tokenizer.tokens
-        write_json(directory / LIBRARY_FILE, _beginning(tokenizer.content, config, special.get(BOS), names))
+    called = {index: names[foreign] for index, foreign in special.items()}
+    all_special = tokenizer.special_names if isinstance(tokenizer, LibraryTokenizer) else [*called.values()]
+    settings = _FAST | _of_texts(config, called, all_special)
+    if isinstance(tokenizer, LibraryTokenizer):
+        content = _beginning(tokenizer.content, config, special.get(BOS), names)
+        write_json(directory / LIBRARY_FILE, _joining(content, config, all_special))
     elif isinstance(tokenizer, ForeignSentencePieceTokenizer) and isinstance(config, GPTConfig):
         write_json(directory / LIBRARY_FILE, pieces_content(tokenizer.models[0], names, special, config))
     elif isinstance(tokenizer, ForeignSentencePieceTokenizer):
@@ -82,14 +118,27 @@ def _beginning(content: Json, config: Config, begin: int | None, names: Sequence
     return content | {"post_processor": around([begin] if config.begin else [], [], names)}
 
 
-def _of_texts(config: Config, special: Mapping[int, str]) -> dict[str, Any]:
-    """What tells texts from special tokens, given their names: no text yields one, whatever it looks like.
+def _joining(content: Json, config: Config, special: Sequence[str]) -> Json:
+    """The content of a tokenizer.json that reads what a chat template writes, where there will be one."""
+    if not isinstance(config, GPTConfig) or config.template == "none":
+        return content
+    own = content.get("normalizer")
+    steps = own["normalizers"] if own and own.get("type") == "Sequence" else [own] * bool(own)
+    first = [joining(special), {"type": "NFC"}]
+    if steps[:2] == first:  # an export that came back
+        return content
+    return content | {"normalizer": {"type": "Sequence", "normalizers": [*first, *steps]}}
 
-    In a model that converses, that goes for the contents of its conversations.
+
+def _of_texts(config: Config, tokens: Mapping[int, str], special: Sequence[str]) -> dict[str, Any]:
+    """What tells texts from special tokens: no text yields one, whatever it looks like.
+
+    In a model that converses, that goes for the contents of its conversations. tokens: what our special ids are called
+    there. special: the names of all special tokens.
     """
     if not isinstance(config, GPTConfig) or config.template == "none":
         return {"split_special_tokens": True}
-    template = chat_template(config.template, config.begin, special, special.values())
+    template = chat_template(config.template, config.begin, tokens, special)
     return {"split_special_tokens": False, "chat_template": template}
 
 

@@ -50,12 +50,15 @@ class Vocabulary:
         bos: int | None,
         eos: int | None,
         origin: str | os.PathLike[str] = "the model",
+        marks: Mapping[int, int] | None = None,
     ) -> "Vocabulary":
         """The layout for a foreign model of `size` ids, from the ids of its special tokens, None where it has none.
 
+        marks: the ids that it has for those of our special ids that only conversations have, where it has them.
+
         Raises ModelError, naming the `origin`, for a special token that is not one of the `size`.
         """
-        special = {PAD: pad, UNK: unk, BOS: bos, EOS: eos}
+        special = {PAD: pad, UNK: unk, BOS: bos, EOS: eos, **(marks or {})}
         for ours, foreign in special.items():
             if foreign is not None and not 0 <= foreign < size:
                 raise ModelError(

@@ -62,6 +62,17 @@ class LibraryTokenizer(ForeignTokenizer):
         """Write `tokenizer.json` into a directory, which is made if need be. Raises DataError if that fails."""
         write_settings(directory, self.kind, rows=self.rows, tokenizer=self.content)
 
+    @property
+    def special_names(self) -> list[str]:
+        """The special tokens of the other vocabulary."""
+        return [token["content"] for token in self.content.get("added_tokens") or [] if token.get("special")]
+
+    @property
+    def next_id(self) -> int:
+        """The foreign id that a token gets which is added."""
+        added = self._tokenizer.get_added_tokens_decoder()
+        return max(self._tokenizer.get_vocab_size(with_added_tokens=False), max(added, default=-1) + 1)
+
     def encode(self, text: str) -> list[int]:
         """The ids of `text`, without begin or end marker. Raises DataError as the base class says."""
         with _asking(f"{self._origin} has rules by which this text cannot be cut into tokens"):
