@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.checks import random_model, small_config
 from tests.decoding import plain, reference
 from toolkit.decoding import ContinuationConfig, GenerationConfig, continue_prompts, generate
 from toolkit.decoding.processors import NOTHING, Bans, Processors, forbid_repeated_ngrams, penalize_repetition
@@ -82,6 +83,15 @@ def test_nothing_to_do_is_known():
     assert Processors(GenerationConfig(), Bans([[5]], SIZE), [[5]])
     assert Processors(GenerationConfig(repetition_penalty=1.1), Bans([], SIZE), [[5]])
     assert Processors(GenerationConfig(no_repeat_ngram_size=2), Bans([], SIZE), [[5]])
+
+
+@pytest.mark.parametrize(("begin", "ends_at_once"), [(BOS, True), (EOS, False)])
+def test_a_mark_that_outputs_begin_with_has_occurred(begin, ends_at_once):
+    """Where a model from elsewhere begins with its end mark, the penalty is on ending too, as there."""
+    model = random_model(small_config(vocab_size=40, output_bias=True, begin_row=begin), np.random.default_rng(0))
+    model.output_bias.data[EOS] += 30
+    found = generate(model, SOURCES, GenerationConfig(repetition_penalty=100.0))
+    assert {hypotheses[0].ids == [] for hypotheses in found} == {ends_at_once}
 
 
 CASES = [

@@ -11,6 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from tests.checks import random_model, small_config, small_gpt_config
 from tests.interop.foreign_models import edit
+from toolkit.data.collate import text_batch, translation_batch
 from toolkit.errors import ModelError
 from toolkit.interop.hugging_face import HuggingFaceModel, read_hugging_face, write_hugging_face
 from toolkit.interop.vocabulary import ABSENT, Vocabulary
@@ -18,6 +19,7 @@ from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS, EOS, PAD
+from toolkit.training.optimizer import Adam
 
 SEQ2SEQ = [
     {"norm": "post"},
@@ -128,6 +130,30 @@ def test_a_begin_that_was_taught_something_else_gets_a_row_of_its_own(config, tm
     ids = [20, 21, EOS], [BOS, 25, 16]
     written = [each for each in range(44) if each not in foreign.aliases]
     np.testing.assert_allclose(logits(back, *ids)[:, written], logits(model, *ids)[:, written], rtol=1e-4, atol=1e-4)
+
+
+@every_model
+def test_training_leaves_what_import_added_alone(write, config, name):
+    """No table is divided, no bias moves, and the model goes back as the class that it was."""
+    _, directory = write(replace(config, output_bias=False))
+    edit(directory, toolkit=None, pad_token_id=29, bos_token_id=29, decoder_start_token_id=29, eos_token_id=0)
+    (directory / "generation_config.json").unlink()
+    model, vocabulary = read_hugging_face(directory)
+    assert model.parameter_count == sum(value.size for value in model.arrays().values()) - vocabulary.size
+    before, rng = model.vector.copy(), np.random.default_rng(0)
+    ids = [rng.integers(16, 44, 5).astype(np.int64) for _ in range(4)]
+    batch = translation_batch(ids, ids) if isinstance(model, Seq2Seq) else text_batch([[BOS, *text] for text in ids])
+    gradient, moments = np.zeros_like(before), (np.zeros_like(before), np.zeros_like(before))
+    tape = Tape(model.views(gradient))
+    model.loss(batch, tape)
+    model.backward(tape)
+    Adam(weight_decay=0.1).update(model.vector, gradient, moments, 1, 1e-2, 1.0, model.decayed)
+    assert (model.vector != before).mean() > 0.3
+    assert model.arrays()["output_bias"][list(vocabulary.aliases)].tolist() == [ABSENT] * 14
+    tables = set(load_file(directory / "model.safetensors"))
+    write_hugging_face(model, directory, vocabulary)
+    assert json.loads((directory / "config.json").read_text())["architectures"] == [name]
+    assert set(load_file(directory / "model.safetensors")) == tables
 
 
 # What is in the files

@@ -33,10 +33,11 @@ class GenerationConfig:
     which counts with the probability that the model gives it. "free": the end mark has log-probability 0, as with
     Hugging Face's forced_eos_token_id. "none": it is cut off without an end mark, as there without that setting.
 
-    repetition_penalty and no_repeat_ngram_size look at what an encoder-decoder has written, and at prompt and output of
-    a decoder-only model. Greedy search and sampling apply them to logits, beam search to log-probabilities, as Hugging
-    Face does. Sampling then divides by the temperature, and keeps what top_k, top_p and min_p keep, in this order.
-    Where nothing at all may be written, the end mark is, even before min_new_tokens.
+    repetition_penalty and no_repeat_ngram_size look at what an encoder-decoder has written, the mark that it began with
+    included, and at prompt and output of a decoder-only model. Greedy search and sampling apply them to logits, beam
+    search to log-probabilities, as Hugging Face does. Sampling then divides by the temperature, and keeps what top_k,
+    top_p and min_p keep, in this order. Where nothing at all may be written, the end mark is, even before
+    min_new_tokens.
 
     A setting that has no effect beside the others is refused, but for a seed, which may always be given.
     """

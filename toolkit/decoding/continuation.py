@@ -159,7 +159,7 @@ class _Task:
         config, copies = self.config, sequences_each(self.config)
         limits = self._limits(texts).repeat(copies)
         repeated = [text for text in texts for _ in range(copies)]
-        processors = Processors(config, self._bans, repeated)
+        processors = Processors(config, self._bans, repeated, self._model.config.begin_row)
         earliest_end = min(config.min_new_tokens, _ENDLESS)
         constraints = Constraints(limits, None, earliest_end, config.forced_end, processors, self._end)
         longest, weights = constraints.longest, self._weights

@@ -15,7 +15,7 @@ from toolkit.decoding.step_weights import StepWeights
 from toolkit.errors import ConfigError, DataError
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.memory import Pool
-from toolkit.tokenization.special import EOS
+from toolkit.tokenization.special import BOS, EOS
 
 Sources = Sequence[Sequence[int]]
 
@@ -65,7 +65,8 @@ def generate(
         repeated = [index for index in chosen for _ in range(count)]
         room = int(limits[chosen].max()) * config.num_beams
         session = Seq2SeqSession(model, [sources[index] for index in repeated], pool, room, weights)
-        begun, processors = [prefixes[index] for index in repeated], Processors(config, banned, [()] * len(repeated))
+        begun, begin = [prefixes[index] for index in repeated], model.config.begin_row
+        processors = Processors(config, banned, [[BOS]] * len(repeated), begin)
         constraints = Constraints(limits[repeated], begun, config.min_new_tokens, config.forced_end, processors)
         found = decode(session, constraints, config, [numbers[index] for index in chosen], observer=observer)
         for index, hypotheses in zip(chosen, found, strict=True):

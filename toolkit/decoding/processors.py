@@ -11,7 +11,7 @@ import numpy as np
 from toolkit.decoding.config import GenerationConfig
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
-from toolkit.tokenization.special import EOS
+from toolkit.tokenization.special import BOS, EOS
 
 NOTHING = -1  # fills the history of rows that have less of it than others
 
@@ -78,15 +78,17 @@ class Bans:
 class Processors:
     """The repetition penalty, then n-grams, then bans, for B outputs that belong to B prompts.
 
-    prompts: ids that count as history; none for the outputs of an encoder-decoder, which are their own history.
+    prompts: ids that count as history; for the outputs of an encoder-decoder, their begin mark alone. begin: the token
+    that <s> is to the model: in models from elsewhere that may be the end mark.
     """
 
-    def __init__(self, config: GenerationConfig, bans: Bans, prompts: Sequence[Sequence[int]]):
+    def __init__(self, config: GenerationConfig, bans: Bans, prompts: Sequence[Sequence[int]], begin: int = BOS):
         self._penalty, self._ngram_size, self._bans = config.repetition_penalty, config.no_repeat_ngram_size, bans
         longest = max(map(len, prompts), default=0) if self else 0
         self._prompts = np.full((len(prompts), longest), NOTHING, np.int64)
         for row, prompt in zip(self._prompts, prompts if longest else (), strict=False):
             row[longest - len(prompt) :] = prompt
+        self._prompts[self._prompts == BOS] = begin
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""

@@ -124,7 +124,7 @@ class Architecture:
         """
         raise NotImplementedError
 
-    def notes(self, settings: ForeignSettings, config: Config) -> list[str]:
+    def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: Config) -> list[str]:
         """What is not the same here as config.json says, in sentences."""
         return []
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from toolkit.errors import ModelError
+from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.architecture import (
     Architecture,
@@ -26,6 +27,9 @@ from toolkit.models.seq2seq import Seq2SeqConfig
 
 _SHARED, _LM_HEAD = "model.shared.weight", "lm_head.weight"
 _ENCODER_TABLE, _DECODER_TABLE = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
+
+# How far stored positions may be from exact ones: as float32, and as bfloat16, which keeps eight bits.
+_EXACT, _ROUNDED = 1e-5, 2e-3
 
 
 class EncoderDecoder(Architecture):
@@ -79,11 +83,12 @@ class EncoderDecoder(Architecture):
             output.append(_SHARED)  # which stands for the missing one
         return "decoder" if (are_there or declared != "none") and same_tables(weights, *output) else "none"
 
-    def notes(self, settings: ForeignSettings, config: Seq2SeqConfig) -> list[str]:
-        declared = self.declared_tie(settings)
-        if declared in (config.tie, "none"):
-            return []
-        return [untied_note(_LM_HEAD if config.tie == "none" else _DECODER_TABLE, "config.json")]
+    def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: Seq2SeqConfig) -> list[str]:
+        declared, notes = self.declared_tie(settings), []
+        if declared not in (config.tie, "none"):
+            notes.append(untied_note(_LM_HEAD if config.tie == "none" else _ENCODER_TABLE, "config.json"))
+        rounded = [name for name in weights if _are_positions(name) and not _are_waves(weights[name], config, _EXACT)]
+        return notes + [f"{name} is stored rounded: positions are exact here" for name in rounded[:1]]
 
     def _refuse(self, settings: ForeignSettings) -> None:
         """Settings that other encoder-decoders have, or that say twice how large something is."""
@@ -137,11 +142,9 @@ class EncoderDecoder(Architecture):
         """Tables of positions, which some files have.  Raises ModelError where they are not the waves that we add."""
         if name == _SHARED:  # where no table is shared it is nobody's
             return True
-        if not name.endswith(".embed_positions.weight"):
+        if not _are_positions(name):
             return False
-        found = weights[name]
-        waves = sinusoidal_positions(len(found), config.width, "halves")
-        if found.shape != waves.shape or not np.allclose(found, waves, atol=2e-3):
+        if not _are_waves(weights[name], config, _ROUNDED):
             raise ModelError(f"{weights.where(name)}: {name} has learned positions, which a {self.name} cannot have")
         return True
 
@@ -193,6 +196,17 @@ def _tables(tie: str, encoder: tuple[str, ...], decoder: tuple[str, ...]) -> lis
         return [source, Table("target.embedding.table", (_DECODER_TABLE, _LM_HEAD, _SHARED), decoder)]
     target = Table("target.embedding.table", (_DECODER_TABLE, _SHARED), decoder)
     return [source, target, Table("output.table", (_LM_HEAD,), (_LM_HEAD,))]
+
+
+def _are_positions(name: str) -> bool:
+    return name.endswith(".embed_positions.weight")
+
+
+def _are_waves(table: Array, config: Seq2SeqConfig, near: float) -> bool:
+    """Whether a table has the waves that we add, this exactly."""
+    if table.ndim != 2 or table.shape[1] != config.width:
+        return False
+    return np.allclose(table, sinusoidal_positions(*table.shape, "halves"), rtol=0, atol=near)
 
 
 def _block(ours: str, theirs: str, config: Seq2SeqConfig, is_decoder: bool) -> Iterator[Entry]:

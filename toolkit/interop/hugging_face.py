@@ -63,7 +63,11 @@ class HuggingFaceModel:
         ends = [] if self._has_other_end else self.settings.tokens("eos_token_id")
         several = f"it ends its texts with any of the tokens {ends}, here with {ends[:1]} only"
         generation = [] if self.settings.is_own else generation_notes(self.settings)
-        return self.architecture.notes(self.settings, self._config) + generation + [several] * (len(ends) > 1)
+        return (
+            self.architecture.notes(self.settings, self._weights, self._config)
+            + generation
+            + [several] * (len(ends) > 1)
+        )
 
     @property
     def generation(self) -> Mapping[str, Any]:

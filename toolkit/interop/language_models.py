@@ -39,7 +39,7 @@ class LanguageModel(Architecture):
         tied = settings.get("tie_word_embeddings", self.ties)
         return tied and same_tables(weights, self.table, _LM_HEAD)
 
-    def notes(self, settings: ForeignSettings, config: GPTConfig) -> list[str]:
+    def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: GPTConfig) -> list[str]:
         is_other = settings.get("tie_word_embeddings", self.ties) and not config.tie
         return [untied_note(_LM_HEAD, "tie_word_embeddings")] if is_other else []
 
@@ -156,11 +156,11 @@ class _Rotary(LanguageModel):
             **own,
         )
 
-    def notes(self, settings: ForeignSettings, config: GPTConfig) -> list[str]:
+    def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: GPTConfig) -> list[str]:
         context = settings.count("max_position_embeddings", self.usual["max_position_embeddings"])
         shorter = _shorter_contexts(settings, context).items()
         return [
-            *super().notes(settings, config),
+            *super().notes(settings, weights, config),
             *(f"{why}: it reads at most {most:,} tokens here" for why, most in shorter),
         ]
 
