@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from toolkit.commands.console import emit
 from toolkit.commands.usage import groups_of, help_page
-from toolkit.display import escaped
 from toolkit.errors import ConfigError
 
 T = TypeVar("T")
@@ -40,7 +39,7 @@ def parse_flags(command: type[T] | T, program: str, arguments: Sequence[str]) ->
     except SystemExit as leaving:
         asked_for_help = not leaving.code
     # Once more for the words, on a page so wide that none of them is broken; nor is a line by what is in them.
-    arguments = list(map(escaped, arguments))
+    arguments = [" ".join(word.splitlines()) for word in arguments]
     with _wide_page():
         page = _printed(redirect_stdout, command, program, ["--help"])
         complaint = "" if asked_for_help else _printed(redirect_stderr, command, program, arguments)

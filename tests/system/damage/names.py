@@ -54,7 +54,7 @@ HARMS: dict[str, tuple[str, str, Harm]] = {
 
 WORDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "a flag": ("translate hello --model model", "there is no flag", (f"--{WITHIN_A_LINE}",)),
-    "a word for a choice": ("export gpt new", "it must be one of hugging-face, ctranslate2", ("--to", EVIL)),
+    "a word for a choice": ("export gpt new", r"--to is 'a\x1b[2J\x07", ("--to", EVIL)),
     "a file": ("translate --model model", "does not exist", ("--file", WITHIN_A_LINE)),
     "a model": ("translate hello --model model", "there is no model", ("--model", LONG)),
 }
