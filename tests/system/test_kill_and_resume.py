@@ -11,7 +11,9 @@ def test_killed_runs_end_in_the_bits_of_one_left_alone(tmp_path: Path) -> None:
     assert len(torture(tmp_path, kills=2, seed=3, updates=15).kills) == 2
 
 
-@pytest.mark.parametrize("name", ["step-000010/model.safetensors", "step-000010/training/state.json", "log.jsonl", "last"])
+@pytest.mark.parametrize(
+    "name", ["step-000010/model.safetensors", "step-000010/training/state.json", "log.jsonl", "last"]
+)
 def test_a_difference_is_noticed(tmp_path: Path, name: str) -> None:
     for run in ("one", "other"):
         path = tmp_path / run / name

@@ -1,6 +1,7 @@
 """How `datasets` is called: quietly, streaming, leaving no files behind, and with its errors as one sentence."""
 
 import glob
+import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -8,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import DataError
+from toolkit.untrusted import read_bytes
 
 Batch = Mapping[str, list[Any]]
 
 _SECONDS_TO_ANSWER = 10
 _LONGEST_REASON = 200
+_CARD_BYTES = 1 << 21  # of a README.md
 
 
 def load_file(builder: str, path: Path, **options: Any) -> Any:
@@ -28,10 +31,12 @@ def load_file(builder: str, path: Path, **options: Any) -> Any:
 def load_split(name: str, config: str, split: str) -> Any:
     """Rows of a split as a `datasets.IterableDataset`; `name` is a directory in the Hub's layout or a name on the Hub.
 
-    Raises DataError if there is no such dataset, configuration or split, or if the Hub does not answer.
+    Raises DataError if there is no such dataset, configuration or split, if the Hub does not answer, and where what a
+    directory names is not within it; see `_check_inside`.
     """
     directory = Path(name)
     if directory.is_dir():
+        _check_inside(directory, name)
         splits = _streamed(name, str(directory.resolve()), name=config or None)
     else:
         _ask_hub(name)
@@ -70,11 +75,66 @@ def _streamed(called: str, path: str, **options: Any) -> Any:
     try:
         # Streaming stores no data; the lock that it takes all the same goes when it is done.
         with tempfile.TemporaryDirectory(prefix="toolkit-") as cache:
-            return datasets.load_dataset(path, streaming=True, cache_dir=cache, **options)
+            splits = datasets.load_dataset(path, streaming=True, cache_dir=cache, **options)
+        # Not decoded, or a column that says that it is of pictures would have them fetched from wherever it says.
+        return {name: split.decode(False) if split.features else split for name, split in splits.items()}
     except Exception as error:
         raise DataError(
             f"{called} cannot be read as a dataset ({_sentence(error)}): check that it is whole, and its README.md"
         ) from error
+
+
+def _check_inside(directory: Path, name: str) -> None:
+    """Raises DataError where a directory's own settings, or links in it, name something outside of it, or no file.
+
+    What a directory that came from elsewhere holds decides what is read of it, and of nothing else.
+    """
+    from huggingface_hub import RepoCard
+
+    card, settings = directory / "README.md", directory / ".huggingface.yaml"
+    for path in (path for path in (card, settings) if path.exists()):
+        try:
+            text = read_bytes(path, _CARD_BYTES).decode()
+            block = text if path is card else f"---\n{text}\n---\n"
+            values = RepoCard(block, ignore_metadata_errors=True).data.to_dict()
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        except Exception as error:  # whatever a parser of YAML may raise
+            raise DataError(f"{path} does not begin with settings in YAML ({_sentence(error)}): correct it") from error
+        for place in _places(values.get("configs"), path):
+            if place.startswith(("/", "\\", "~")) or "://" in place or "::" in place or ".." in Path(place).parts:
+                raise DataError(
+                    f"{path} names data outside of {name} ({place!r:.60}): only what is in the directory is read; give "
+                    "the other as --data"
+                )
+    root = directory.resolve()
+    if root.parent.name == "snapshots":  # as the Hub's files are kept: each is a link to one beside the directory
+        root = root.parents[1]
+    for path in directory.rglob("*"):
+        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
+            raise DataError(f"{path} is a link that leads out of {name}: put a copy in its place")
+        if not (path.is_file() or path.is_dir()):
+            raise DataError(f"{path} is a pipe, a device or a link to nothing: remove it, or put a file in its place")
+
+
+def _places(configs: Any, path: Path) -> Iterator[str]:
+    """Where the settings of configurations say that data are."""
+    seen: set[int] = set()
+    waiting = [
+        config.get(name)
+        for config in (configs if isinstance(configs, list) else [])
+        for name in ("data_files", "data_dir")
+        if isinstance(config, dict)
+    ]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict | list):
+            if id(value) in seen:  # YAML may repeat a part by its name, and so a few lines may be a billion
+                raise DataError(f"{path} repeats a part of its settings by a name: write it out")
+            seen.add(id(value))
+            waiting += value.values() if isinstance(value, dict) else value
 
 
 def _ask_hub(name: str) -> None:
