@@ -157,3 +157,15 @@ def test_where_there_is_no_unknown_token_such_a_name_is_refused(make_llama, run,
     assert run("import", directory, tmp_path / "own").code == 0
     sentence = run("generate", "--model", tmp_path / "own", "a </s>").sentence
     assert "'</s>' is no text to this model, and it has no token for what it does not know" in sentence
+
+
+def test_characters_never_seen_cost_what_they_cost_there_whatever_pads(make_llama, run, tmp_path):
+    """Many models are padded with what they do not know."""
+    (tmp_path / "text").write_text("a z b zz", encoding="utf-8")
+    found = []
+    for number, pad in enumerate((None, 2)):
+        import_model(make_llama(unigram(None), pad_token_id=pad), tmp_path / f"own-{number}")
+        (line,) = run("perplexity", tmp_path / "text", "--model", tmp_path / f"own-{number}", "--json").lines
+        found.append(json.loads(line)["loss"])
+    assert found[0] == pytest.approx(found[1])
+    assert found[0] < 20

@@ -16,7 +16,7 @@ class ExportModel:
     """Write a model, with its tokenizer, as another library reads it.
 
     In transformers, AutoTokenizer and AutoModelForSeq2SeqLM or AutoModelForCausalLM then read DIRECTORY with
-    from_pretrained, and compute the same; in CTranslate2, Translator(DIRECTORY) or Generator(DIRECTORY). What a text
+    from_pretrained, and compute the same, and apply_chat_template writes a conversation as toolkit chat does; in CTranslate2, Translator(DIRECTORY) or Generator(DIRECTORY). What a text
     needs before its tokens are given to those is said at the end.
     """
 

@@ -23,7 +23,7 @@ from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 ABSENT = -1e4
 
 # Where several of our ids are one foreign token, the first of these is the one that is written for it.
-_WRITTEN_FIRST = (EOS, PAD, UNK, BOS)
+_WRITTEN_FIRST = (EOS, UNK, PAD, BOS)
 
 # What has a row or an entry for each token; where tables are one, which of ours that is.
 _OUTPUT, _BIAS = "output.table", "output_bias"
