@@ -16,8 +16,9 @@ class ExportModel:
     """Write a model, with its tokenizer, as another library reads it.
 
     In transformers, AutoTokenizer and AutoModelForSeq2SeqLM or AutoModelForCausalLM then read DIRECTORY with
-    from_pretrained, and compute the same, and apply_chat_template writes a conversation as toolkit chat does; in CTranslate2, Translator(DIRECTORY) or Generator(DIRECTORY). What a text
-    needs before its tokens are given to those is said at the end.
+    from_pretrained, and compute the same; apply_chat_template writes a conversation as toolkit chat sends it. In
+    CTranslate2, it is Translator(DIRECTORY) or Generator(DIRECTORY). What a text needs before its tokens are given to
+    those is said at the end.
     """
 
     model: Positional[Annotated[str, arg(metavar="MODEL")]]
