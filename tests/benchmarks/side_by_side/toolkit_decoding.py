@@ -26,7 +26,8 @@ class ToolkitDecoding(SearchSide):
         threadpool_limits(threads, user_api="blas")
         self.model, self.weights = load_model(Path(directory) / "toolkit"), StepWeights()
         forced = {"max_new_tokens": self.steps, "min_new_tokens": self.steps, "forced_end": "none"}
-        self.settings = {"num_beams": self.beams, "early_stopping": True} | (forced if self.steps else {})
+        beams = {"num_beams": self.beams, "early_stopping": True} if self.beams > 1 else {}
+        self.settings = beams | (forced if self.steps else {})
         self.shared = SharedDecoding(self.model, f"{directory}/toolkit", workers) if workers > 1 else None
 
     def decode(self, texts: list[list[int]]) -> list[list[int]]:

@@ -144,6 +144,7 @@ def devanagari_font() -> str | None:
 
 def _first_font(entries: Iterable[Any]) -> str | None:
     rank = {name: place for place, name in enumerate(_DEVANAGARI_FONTS)}
+    entries = [entry for entry in entries if not entry.name.startswith("Last Resort")]  # boxes for all of Unicode
     for entry in sorted(entries, key=lambda entry: (rank.get(entry.name, len(rank)), entry.name)):
         if _has_sample(entry.fname):
             return entry.name
