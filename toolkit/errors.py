@@ -21,6 +21,10 @@ class DataError(ToolkitError):
     """A text file that is missing, wrongly encoded, of the wrong length or empty."""
 
 
+class LengthError(DataError):
+    """A text that is longer than a model reads at once."""
+
+
 class ConfigError(ToolkitError):
     """A setting that does not exist or does not fit the others."""
 

@@ -27,7 +27,7 @@ from toolkit.decoding.continuation import BATCH_SIZE
 from toolkit.decoding.search import check_watch
 from toolkit.decoding.writer import Watcher
 from toolkit.display import counted
-from toolkit.errors import DataError
+from toolkit.errors import DataError, LengthError
 from toolkit.models.gpt import GPT
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
@@ -291,7 +291,7 @@ class LanguageModel(TextModel):
             return float(np.abs(logits).max())
 
     def encode(self, prompts: Sequence[str], config: ContinuationConfig, where: Where) -> list[list[int]]:
-        """The ids of every prompt.  Raises DataError for one that the model cannot read."""
+        """The ids of every prompt.  Raises DataError for one that the model cannot read, LengthError for a long one."""
         context, stops = self.model.config.max_length, config.past_context == "stop"
         room = context - self.model.config.begin - max(config.shortest, 1)
         found = []
@@ -305,7 +305,7 @@ class LanguageModel(TextModel):
                     raise DataError(f"{where(number)} is empty, and this model cannot begin: give it a word") from error
                 raise DataError(f"{where(number)} cannot be read: {error}") from error
             if stops and len(ids) > room:
-                raise DataError(
+                raise LengthError(
                     f"{where(number)} has {counted(len(ids), 'token')}, and the model has room for {max(room, 0)} "
                     "before what it writes: shorten it, or let past_context be slide"
                 )

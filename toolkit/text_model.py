@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from toolkit.errors import ConfigError, DataError, ModelError
+from toolkit.errors import ConfigError, DataError, LengthError, ModelError
 from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.normal_form import text_list
@@ -23,9 +23,9 @@ _LARGE = 20_000_000
 
 
 def check_length(text: str, name: str, tokens: int) -> None:
-    """Raises DataError, which calls the text by its `name`, where it cannot have so few tokens."""
+    """Raises LengthError, which calls the text by its `name`, where it cannot have so few tokens."""
     if len(text) > CHARACTERS_OF_A_TOKEN * tokens:
-        raise DataError(f"{name} has {len(text)} characters, more than the model reads: shorten it")
+        raise LengthError(f"{name} has {len(text)} characters, more than the model reads: shorten it")
 
 
 class TextModel:

@@ -11,7 +11,7 @@ from toolkit.decoding import GenerationConfig, GenerationSettings, Hypothesis, g
 from toolkit.decoding.shared import SharedDecoding
 from toolkit.decoding.step_weights import StepWeights
 from toolkit.display import counted
-from toolkit.errors import ConfigError, DataError
+from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.text_model import CHARACTERS_OF_A_TOKEN, TextModel, Where, check_length
 from toolkit.tokenization import Tokenizer
@@ -202,8 +202,8 @@ class Translator(TextModel):
                 f"{counted(len(sources), 'source')} and {counted(len(targets), 'target')} are given: "
                 "each needs the other"
             )
-        encoded = self._encode(sources, where)
-        ids = self._target_ids(targets, where)
+        encoded = self.encode(sources, where)
+        ids = self.target_ids(targets, where)
         for number, source in enumerate(encoded, start=1):
             if not source:
                 raise DataError(f"{where(number)} has a blank source: there is nothing to translate")
@@ -229,7 +229,7 @@ class Translator(TextModel):
         where: names a text in an error. first: how many texts, blank ones aside, came before these; samples depend
         on the number of their text.
         """
-        found = self._search(self._encode(texts, where), config, batch_size, where, prefixes, first, bad_words, workers)
+        found = self._search(self.encode(texts, where), config, batch_size, where, prefixes, first, bad_words, workers)
         return [sentence_text(self.tokenizer, hypotheses[0].ids) if hypotheses else "" for hypotheses in found]
 
     def translations(
@@ -245,7 +245,7 @@ class Translator(TextModel):
         workers: int = 1,
     ) -> list[list[Translation]]:
         """As `translate_all`, but all the translations that `config` asks for, with everything known about them."""
-        sources, wanted = self._encode(texts, where), config.num_return_sequences
+        sources, wanted = self.encode(texts, where), config.num_return_sequences
         if wanted > 1 and not config.samples:  # all that the beams find, because some of it may be the same text
             config = replace(config, num_return_sequences=config.num_beams)
         found = self._search(sources, config, batch_size, where, prefixes, first, bad_words, workers)
@@ -309,11 +309,14 @@ class Translator(TextModel):
         with self.arithmetic():
             return aligned(self.model, self.tokenizer, sources, translations, batch_size)
 
-    def _encode(self, texts: Sequence[str], where: Where, ignore_case: bool | None = None) -> list[list[int]]:
-        """The ids of every text, by default as a source; none for a blank one."""
+    def encode(self, texts: Sequence[str], where: Where, ignore_case: bool | None = None) -> list[list[int]]:
+        """The ids of every text, by default as a source; none for a blank one.
+
+        where: names a text in an error. Raises LengthError for one that is longer than the model reads.
+        """
         for number, text in enumerate(texts, start=1):
             if len(text) > CHARACTERS_OF_A_TOKEN * READING_LIMIT:
-                raise DataError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
+                raise LengthError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
         if ignore_case is None:
             ids = sentence_ids(self.tokenizer.source, texts, self.model.config.ignore_case)
         else:
@@ -324,18 +327,18 @@ class Translator(TextModel):
     def _check_lengths(self, ids: list[list[int]], where: Where) -> None:
         for number, own in enumerate(ids, start=1):
             if len(own) + 1 > self.limit:  # the end mark counts
-                raise DataError(
+                raise LengthError(
                     f"{where(number)} has {counted(len(own), 'token')}, the model reads {self.limit - 1} at most: "
                     "translate it sentence by sentence"
                 )
 
-    def _target_ids(self, targets: Sequence[Target], where: Where) -> list[list[int]]:
-        """The ids of the translations that are to be scored."""
+    def target_ids(self, targets: Sequence[Target], where: Where) -> list[list[int]]:
+        """The ids of the translations that are to be scored; where: names a source in an error."""
 
         def which(number: int) -> str:
             return f"the translation of {where(number)}"
 
-        texts = self._encode([each if isinstance(each, str) else "" for each in targets], which, ignore_case=False)
+        texts = self.encode([each if isinstance(each, str) else "" for each in targets], which, ignore_case=False)
         ids = [
             text if isinstance(each, str) else ids_of(each, which(number))
             for number, (text, each) in enumerate(zip(texts, targets, strict=True), start=1)

@@ -26,7 +26,7 @@ def test_words_and_lines_are_said_in_one_conversation(chat, session):
 def test_an_empty_line_gives_an_empty_one_and_is_not_said(chat):
     assert (
         chat(*SHORT, stdin=b"a\n\n \t\nb\n").lines
-        == [line for reply in chat(*SHORT, "a", "b").lines for line in (reply, "", "")][:4]
+        == [line for reply in chat(*SHORT, stdin=b"a\nb\n").lines for line in (reply, "", "")][:4]
     )
     assert chat(stdin=b"") == Outcome(0, "", "")
 
@@ -44,7 +44,7 @@ def test_a_reply_of_several_lines_is_one_line_unless_it_is_the_only_one(chat, mo
         return iter(parts)
 
     monkeypatch.setattr(ChatSession, "stream", stream)
-    assert chat("a", "b").lines == ["one two three"] * 2
+    assert chat("a", "b c").lines == ["one two three"] * 2
     assert chat("a").out == "one\r\ntwo\nthree\n"
 
 
@@ -79,6 +79,6 @@ def test_what_was_saved_goes_on_as_if_it_had_never_stopped(chat, tmp_path):
 def test_a_mistake_in_a_line_comes_after_the_replies_to_those_before(chat, tmp_path):
     outcome = chat(*SHORT, "--save", tmp_path / "talk", stdin=b"a\nb\n" + b"xq" * 99 + b"\nc\n")
     assert outcome.code == 2
-    assert outcome.out.splitlines() == chat(*SHORT, "a", "b").lines
+    assert outcome.out.splitlines() == chat(*SHORT, stdin=b"a\nb\n").lines
     assert outcome.err.startswith("toolkit: standard input, line 3: the message has")
     assert len(json.loads((tmp_path / "talk").read_text(encoding="utf-8"))["messages"]) == 4

@@ -154,7 +154,7 @@ def test_help_names_every_flag_and_every_word(run, monkeypatch):
     for name in [each.name for kind in (Translate, GenerationConfig) for each in fields(kind)]:
         flag = name.replace("_", "-")
         assert name in ("text", "generation") or re.search(rf"^  --(\[no-\])?{flag}( |$)", page, re.MULTILINE)
-    assert "  --output PATH           File to write instead of standard output; it takes its\n" in page
+    assert "  --output PATH           File to write instead of standard output (-); it takes\n" in page
 
 
 def test_a_recipe_ends_like_a_command(capsys):

@@ -161,7 +161,7 @@ def test_a_pipe_gets_the_text_as_it_is_written(tiny_gpt):
     ],
 )
 def test_a_mistake_is_told_in_one_sentence(generate, flags, words):
-    assert words in generate("She", *flags).sentence
+    assert words in generate("She eats", *flags).sentence
 
 
 def test_a_prompt_that_does_not_fit_is_named(generate, tmp_path):

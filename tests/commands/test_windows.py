@@ -64,7 +64,7 @@ def test_a_pipe_is_answered_and_read_ahead_up_to_a_window(monkeypatch):
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as stdin, os.fdopen(writing, "wb", 0) as pipe:
         monkeypatch.setattr(sys, "stdin", stdin)
-        arriving = windows.input_windows()
+        arriving = windows.file_windows(None)
         pipe.write(b"a\n")
         assert next(arriving).lines == ["a"]
         assert next(arriving) is None  # what follows may be long in coming
@@ -84,7 +84,7 @@ def test_what_comes_without_a_pause_comes_in_whole_windows(monkeypatch):
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as stdin, os.fdopen(writing, "wb", 0) as pipe:
         monkeypatch.setattr(sys, "stdin", stdin)
-        arriving = windows.input_windows()
+        arriving = windows.file_windows(None)
         pipe.write("".join(f"{line}\n" for line in LINES).encode())
         pipe.close()
         assert [window.lines for window in arriving if window] == [LINES[:3], LINES[3:6], LINES[6:]]
@@ -93,7 +93,7 @@ def test_what_comes_without_a_pause_comes_in_whole_windows(monkeypatch):
 def test_closed_standard_input_is_named(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(DataError, match="standard input is closed"):
-        windows.input_windows()
+        windows.file_windows(None)
 
 
 def test_memory_holds_one_window(write):

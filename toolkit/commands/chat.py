@@ -16,6 +16,7 @@ from toolkit.commands.chat_json import answer_requests
 from toolkit.commands.chat_notes import Notes
 from toolkit.commands.chat_terminal import TerminalChat
 from toolkit.commands.console import arriving_lines, emit_results, emit_text
+from toolkit.commands.windows import one_text
 from toolkit.decoding import ContinuationConfig
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer
@@ -37,7 +38,8 @@ class Chat:
     """
 
     message: Positional[list[str]] = field(default_factory=list)
-    """What to say; several are said in turn. Without it, lines of standard input are."""
+    """What to say; several are said in turn, words without quotation marks are one message. Without it, or where it is
+    -, lines of standard input are."""
     model: str = "chat"
     """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
     system: str = ""
@@ -59,18 +61,20 @@ class Chat:
     generation: OmitArgPrefixes[ContinuationConfig] = field(default_factory=lambda: ContinuationConfig(do_sample=False))
 
     def run(self) -> None:
-        session = self._session()
-        typed = not self.message and sys.stdin is not None and sys.stdin.isatty()
+        session, messages = self._session(), one_text(self.message, self.quiet)
+        typed = not messages and sys.stdin is not None and sys.stdin.isatty()
+        if messages == ["-"]:
+            messages = []
         if self.save:
             _check_writable(self.save)
         if self.json:
-            answer_requests(session, self.message, self.save)
+            answer_requests(session, messages, self.save)
         elif typed:
             TerminalChat(session, self.save, self.quiet).run()
-        elif len(self.message) == 1:
-            self._stream(session, self.message[0], Notes(self.quiet))
+        elif len(messages) == 1:
+            self._stream(session, messages[0], Notes(self.quiet))
         else:
-            self._answer_lines(session, Notes(self.quiet))
+            self._answer_lines(session, messages, Notes(self.quiet))
 
     def _session(self) -> ChatSession:
         model = load_language_model(self.model)
@@ -95,8 +99,8 @@ class Chat:
         notes.about_end(session.last)
         self._finish(session, notes)
 
-    def _answer_lines(self, session: ChatSession, notes: Notes) -> None:
-        for message, place in self._messages():
+    def _answer_lines(self, session: ChatSession, messages: list[str], notes: Notes) -> None:
+        for message, place in _said_in_turn(messages):
             if not message.strip():
                 emit_results([""])
                 continue
@@ -107,20 +111,21 @@ class Chat:
             emit_results([re.sub(r"[\r\n]+", " ", reply.text)])
             self._finish(session, notes)
 
-    def _messages(self) -> Iterator[tuple[str, str]]:
-        """What is said in turn, each with its name in an error."""
-        if self.message:
-            yield from ((message, f"message {number}") for number, message in enumerate(self.message, 1))
-            return
-        if sys.stdin is None:
-            raise DataError("standard input is closed: give a message")
-        arriving = (line for lines in arriving_lines(sys.stdin.buffer, "standard input") for line in lines)
-        yield from ((line, f"standard input, line {number}") for number, line in enumerate(arriving, 1))
-
     def _finish(self, session: ChatSession, notes: Notes) -> None:
         notes.about_left_out(session.last)
         if self.save and session.messages:
             session.save(self.save)
+
+
+def _said_in_turn(messages: list[str]) -> Iterator[tuple[str, str]]:
+    """The messages, or else the lines of standard input, each with its name in an error."""
+    if messages:
+        yield from ((message, f"message {number}") for number, message in enumerate(messages, 1))
+        return
+    if sys.stdin is None:
+        raise DataError("standard input is closed: give a message")
+    arriving = (line for lines in arriving_lines(sys.stdin.buffer, "standard input") for line in lines)
+    yield from ((line, f"standard input, line {number}") for number, line in enumerate(arriving, 1))
 
 
 class _NothingToWrite(Exception):  # noqa: N818  (nothing went wrong)

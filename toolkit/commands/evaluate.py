@@ -7,6 +7,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from toolkit.commands.console import emit
+from toolkit.commands.windows import all_lines, is_input
 from toolkit.data.readers import read_lines
 from toolkit.display import counted, json_text
 from toolkit.errors import ConfigError, DataError
@@ -26,7 +27,7 @@ class Evaluate:
     """
 
     reference: Positional[Path]
-    """File with the right translations."""
+    """File with the right translations; - is standard input, here or below."""
     hypothesis: Positional[Path]
     """File with the translations to score, line by line in the same order."""
     versus: Path | None = None
@@ -52,6 +53,9 @@ class Evaluate:
         emit([json_text(facts)] if self.json else _lines(facts))
 
     def _check(self) -> None:
+        named = (self.reference, self.hypothesis, self.versus, self.source)
+        if sum(map(is_input, named)) > 1:
+            raise ConfigError("standard input (-) is named twice: give one of the files by its name")
         if self.baseline and not self.source:
             raise ConfigError("--baseline looks up the sentences of --source: give that file too")
         for name in ("bootstrap", "seed", "worst"):
@@ -62,7 +66,7 @@ class Evaluate:
 
     def _facts(self) -> dict[str, Any]:
         """Everything that was asked for, by name, as --json prints it."""
-        references = read_lines(self.reference)
+        references = all_lines(self.reference)
         hypotheses = self._aligned(self.hypothesis, references, "each translation needs the reference")
         sources = self.source and self._aligned(self.source, references, "each source needs its reference")
         statistics = sentence_statistics(references, hypotheses)
@@ -95,7 +99,7 @@ class Evaluate:
         return facts
 
     def _aligned(self, path: Path, references: list[str], need: str) -> list[str]:
-        lines = read_lines(path)
+        lines = all_lines(path)
         if len(lines) != len(references):
             raise DataError(
                 f"{self.reference} has {counted(len(references))}, {path} has {len(lines)}: {need} on the same line"

@@ -1,9 +1,9 @@
 """toolkit generate: text from a prompt, from a file of prompts, a pipe, or what you type."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,20 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import emit_results, emit_text, typed_line
+from toolkit.commands.long_lines import Answer, Check, Fitting, LongLines, told
 from toolkit.commands.records import PLACES
-from toolkit.commands.windows import Window, file_windows, input_windows, line_count, with_progress
+from toolkit.commands.windows import Window, file_windows, line_count, one_text, with_progress
 from toolkit.continuations import Continuation
+from toolkit.data.readers import LONGEST_LINE
+from toolkit.data.table import LONGEST_TEXT
 from toolkit.decoding import ContinuationConfig
 from toolkit.display import json_text, tell
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.language_model import BATCH_SIZE
 from toolkit.parallel import in_order
+
+# Of the context, what a prompt that is cut off leaves for its continuation.
+_PART = 4
 
 
 @dataclass
@@ -30,11 +36,15 @@ class Generate:
     """
 
     text: Positional[list[str]] = field(default_factory=list)
-    """How the text begins; several are several prompts. Without it, and without --file, lines of standard input are."""
+    """How the text begins; several are several prompts, words without quotation marks one. Without it, and without
+    --file, or where it is -, lines of standard input are."""
     model: str = "stories"
     """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
     file: Path | None = None
-    """Text file in UTF-8 with one prompt a line."""
+    """Text file in UTF-8 with one prompt a line; - is standard input."""
+    long_lines: LongLines = "refuse"
+    """A prompt that is longer than the model reads: refuse it, skip it (its text is empty), or truncate it after the
+    last word that leaves room for more. How many there were is told at the end."""
     stop_strings: UseAppendAction[tuple[str, ...]] = ()
     """The text ends before this string; may be given several times."""
     bad_words: UseAppendAction[tuple[str, ...]] = ()
@@ -59,28 +69,29 @@ class Generate:
         if self.workers is not None and self.workers < 1:
             raise ConfigError(f"workers is {self.workers}: it must be at least 1")
         work = _Work(self)
-        if len(self.text) == 1:
-            work.answer(self.text[0])
+        texts = one_text(self.text, self.quiet)
+        if len(texts) == 1 and texts != ["-"] and self.long_lines == "refuse":
+            work.answer(texts[0])
         elif not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty():
             _converse(work)
         else:
-            self._continue_all(work)
+            self._continue_all(work, texts)
 
-    def _continue_all(self, work: "_Work") -> None:
+    def _continue_all(self, work: "_Work", texts: list[str]) -> None:
         # A bar among results on one terminal would be in their way.
         shown = not self.quiet and sys.stdout is not None and not sys.stdout.isatty()
-        results = in_order(work, _cut(self._windows(), self.batch_size), self.workers)
+        answers = in_order(work, _cut(self._windows(texts), self.batch_size), self.workers)
         separator: list[str] = []
-        with closing(with_progress(results, lambda: line_count(self.file), shown)) as outputs:
+        with closing(with_progress(told(answers, self.long_lines), lambda: line_count(self.file), shown)) as outputs:
             for output in outputs:
                 for text in output:
                     emit_results([*separator, text])
                     separator = [] if self.json else [""]
 
-    def _windows(self) -> Iterator[Window | None]:
-        if self.text:
-            return iter([Window(self.text, "the prompts")])
-        return file_windows(self.file) if self.file else input_windows()
+    def _windows(self, texts: list[str]) -> Iterator[Window | None]:
+        if texts and texts != ["-"]:
+            return iter([Window(texts, "the prompts")])
+        return file_windows(self.file, longest=LONGEST_LINE if self.long_lines == "refuse" else LONGEST_TEXT)
 
 
 def _cut(windows: Iterable[Window | None], size: int) -> Iterator[Window | None]:
@@ -90,7 +101,7 @@ def _cut(windows: Iterable[Window | None], size: int) -> Iterator[Window | None]
             yield None
             continue
         for begin in range(0, len(window.lines), size):
-            yield Window(window.lines[begin : begin + size], window.name, window.before + begin)
+            yield window.part(begin, begin + size)
 
 
 def _converse(work: "_Work") -> None:
@@ -112,14 +123,27 @@ class _Work:
 
     def __init__(self, command: Generate):
         self._command, self._model = command, load_language_model(command.model)
+        part, config = self._model.model.config.max_length // _PART, command.generation
+        room = part if config.max_new_tokens is None else min(part, config.max_new_tokens)
+        longer = replace(config, max_new_tokens=None, min_new_tokens=max(config.min_new_tokens, room))
+        self._fitting = Fitting(command.long_lines, self._checked(config), self._checked(longer))
+
+    def _checked(self, config: ContinuationConfig) -> Check:
+        return lambda line: self._model.encode([line], config, str)
 
     def __reduce__(self) -> tuple:
         return _Work, (self._command,)
 
-    def __call__(self, window: Window) -> list[str]:
+    def __call__(self, window: Window) -> Answer:
         """What is printed for every prompt, without the last line end."""
+        return self._fitting.answer(window, self._continued, self._skipped)
+
+    def _skipped(self, prompt: str) -> str:
+        return json_text({"prompt": prompt, "continuations": [], "skipped": True}) if self._command.json else ""
+
+    def _continued(self, window: Window, cut: Sequence[int] = ()) -> list[str]:
         command = self._command
-        where = window.where if not command.text else lambda number: f"prompt {window.before + number}"
+        where = window.where if window.name != "the prompts" else lambda number: f"prompt {window.before + number}"
         found = self._model.continuations(
             window.lines,
             command.generation,
@@ -129,13 +153,16 @@ class _Work:
             where,
             window.before,
         )
-        return [self._shown(prompt, group) for prompt, group in zip(window.lines, found, strict=True)]
+        return [
+            self._shown(prompt, group, place in cut)
+            for place, (prompt, group) in enumerate(zip(window.lines, found, strict=True))
+        ]
 
     def answer(self, prompt: str, number: int = 0) -> None:
         """Print the continuation of one prompt, as it is written where that can be; `number` were given before it."""
         command = self._command
         if command.json or command.generation.num_return_sequences > 1:
-            emit_results(self(Window([prompt], "the prompt", number)))
+            emit_results(self._continued(Window([prompt], "the prompt", number)))
             return
         parts = self._model.stream_with(prompt, command.generation, command.stop_strings, command.bad_words, number)
         first = next(parts, "")  # what goes wrong at once is told before anything is printed
@@ -144,9 +171,10 @@ class _Work:
             emit_text(part)
         emit_text("\n")
 
-    def _shown(self, prompt: str, group: list[Continuation]) -> str:
+    def _shown(self, prompt: str, group: list[Continuation], cut: bool) -> str:
         if self._command.json:
-            return json_text({"prompt": prompt, "continuations": [*map(_record, group)]})
+            marks = {"truncated": True} if cut else {}
+            return json_text({"prompt": prompt, "continuations": [*map(_record, group)], **marks})
         return "\n\n".join(each.text if self._command.only_new else prompt + each.text for each in group)
 
 

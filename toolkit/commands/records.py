@@ -13,9 +13,9 @@ PLACES = 6  # of log-probabilities and scores
 _SHARES = 10_000
 
 
-def json_line(source: str, translations: Sequence[Translation]) -> str:
-    """A source and its translations, best first, as one line of JSON."""
-    return json_text({"source": source, "translations": [*map(_record, translations)]})
+def json_line(source: str, translations: Sequence[Translation], **marks: bool) -> str:
+    """A source and its translations, best first, as one line of JSON; marks: what else there is to say of the line."""
+    return json_text({"source": source, "translations": [*map(_record, translations)], **marks})
 
 
 def _record(translation: Translation) -> dict[str, Any]:

@@ -2,18 +2,21 @@
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results
+from toolkit.commands.long_lines import Answer, LongLines, told
 from toolkit.commands.records import json_line
-from toolkit.commands.windows import Window, file_windows, input_windows, line_count, with_progress
-from toolkit.errors import ConfigError, DataError
+from toolkit.commands.windows import Window, check_inputs, file_windows, line_count, with_progress
+from toolkit.data.readers import LONGEST_LINE
+from toolkit.data.table import LONGEST_TEXT
+from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.parallel import in_order
 from toolkit.translations import Translation
 from toolkit.translator import BATCH_SIZE
@@ -21,6 +24,13 @@ from toolkit.untrusted import UnfitError, parse_json
 
 # A text, or the ids of one.
 Target = str | list[int]
+
+
+class Request(NamedTuple):
+    """A source, and the translations of it that are to be scored; None where they are too long to be."""
+
+    source: str
+    targets: list[Target] | None
 
 
 @dataclass
@@ -38,11 +48,14 @@ class Score:
     model: str = "en-ne"
     """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
     source: Path | None = None
-    """Text file in UTF-8 with the sentences that were translated."""
+    """Text file in UTF-8 with the sentences that were translated; - is standard input, here and below."""
     target: Path | None = None
     """Text file in UTF-8 with their translations, line by line."""
     file: Path | None = None
     """File of JSON lines."""
+    long_lines: Literal["refuse", "skip"] = "refuse"
+    """A source or translation that is longer than the model reads: refuse it, or skip its line, which becomes empty.
+    How many there were is told at the end."""
     length_penalty: float = 1.0
     """As in `toolkit translate`."""
     json: bool = False
@@ -60,8 +73,9 @@ class Score:
         self._check()
         shown = not self.quiet and sys.stdout is not None and not sys.stdout.isatty()
         path = self.source or self.file
-        results = with_progress(in_order(_Work(self), self._windows(), self.workers), lambda: line_count(path), shown)
-        with closing(results):
+        work = _Work(self)
+        answers = told(in_order(work, self._windows(), self.workers), self.long_lines)
+        with closing(with_progress(answers, lambda: line_count(path), shown)) as results:
             for lines in results:
                 emit_results(lines)
 
@@ -71,6 +85,7 @@ class Score:
             raise ConfigError("--source and --target go together: give both files, or JSON lines in --file or a pipe")
         if self.source and self.file:
             raise ConfigError("--file and --source are both given: choose JSON lines or two text files")
+        check_inputs(source=self.source, target=self.target)
         if not (self.source or self.file) and sys.stdin is not None and sys.stdin.isatty():
             raise ConfigError("give what to score: --source and --target, or JSON lines in --file or a pipe")
         if not math.isfinite(self.length_penalty):
@@ -79,9 +94,8 @@ class Score:
             raise ConfigError("--alignments are shown in JSON only: add --json")
 
     def _windows(self) -> Iterator[Window | None]:
-        if self.source:
-            return file_windows(self.source, self.target, "translation")
-        return file_windows(self.file) if self.file else input_windows()
+        longest = LONGEST_LINE if self.long_lines == "refuse" else LONGEST_TEXT
+        return file_windows(self.source or self.file, self.target, "translation", longest)
 
 
 class _Work:
@@ -93,36 +107,51 @@ class _Work:
     def __reduce__(self) -> tuple:
         return _Work, (self._command,)
 
-    def __call__(self, window: Window) -> list[str]:
+    def __call__(self, window: Window) -> Answer:
         """The output for every line; several lines where several translations are scored."""
-        requests = [*_requests(window)]
-        places = [window.where(number) for number, (_, targets) in enumerate(requests, start=1) for _ in targets]
+        requests = [*map(self._fitting, _requests(window, self._command.long_lines))]
+        places = [window.where(number) for number, (_, targets) in enumerate(requests, start=1) for _ in targets or ()]
         scored = iter(
             self._translator.scores(
-                [source for source, targets in requests for _ in targets],
-                [target for _, targets in requests for target in targets],
+                [source for source, targets in requests for _ in targets or ()],
+                [target for _, targets in requests for target in targets or ()],
                 length_penalty=self._command.length_penalty,
                 alignments=self._command.alignments,
                 batch_size=self._command.batch_size,
                 where=lambda number: places[number - 1],
             )
         )
-        groups = [(source, [*islice(scored, len(targets))]) for source, targets in requests]
-        return [json_line(*group) if self._command.json else _lines(group[1]) for group in groups]
+        outputs = [self._shown(request, scored) for request in requests]
+        long = [number for number, request in enumerate(requests, start=1) if request.targets is None]
+        return Answer(outputs, [*map(window.where, long)])
+
+    def _fitting(self, request: Request) -> Request:
+        """The request, without translations where it is too long and long ones are skipped."""
+        if self._command.long_lines == "skip" and request.targets is not None:
+            try:
+                self._translator.encode([request.source], str)
+                self._translator.target_ids(request.targets, str)
+            except LengthError:
+                return Request(request.source, None)
+        return request
+
+    def _shown(self, request: Request, scored: Iterator[Translation]) -> str:
+        found = [*islice(scored, len(request.targets or ()))]
+        if not self._command.json:
+            return "\n".join(f"{each.score:.6f}\t{each.log_prob:.6f}\t{len(each.tokens)}" for each in found)
+        return json_line(request.source, found, **({"skipped": True} if request.targets is None else {}))
 
 
-def _lines(translations: Sequence[Translation]) -> str:
-    return "\n".join(f"{each.score:.6f}\t{each.log_prob:.6f}\t{len(each.tokens)}" for each in translations)
-
-
-def _requests(window: Window) -> Iterator[tuple[str, list[Target]]]:
-    """The source of every line, and the translations of it that are to be scored."""
-    if window.partners is None:
-        for number, line in enumerate(window.lines, start=1):
-            yield _request(line, window.where(number))
-        return
-    for source, target in zip(window.lines, window.partners, strict=True):
-        yield source, [target] if source.strip() or target.strip() else []
+def _requests(window: Window, long_lines: LongLines) -> Iterator[Request]:
+    """What is asked for by every line."""
+    for place, line in enumerate(window.lines):
+        target = None if window.partners is None else window.partners[place]
+        if long_lines == "skip" and max(len(line), len(target or "")) > LONGEST_LINE:
+            yield Request("" if target is None else line, None)
+        elif target is None:
+            yield Request(*_request(line, window.where(place + 1)))
+        else:
+            yield Request(line, [target] if line.strip() or target.strip() else [])
 
 
 def _request(line: str, where: str) -> tuple[str, list[Target]]:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +11,20 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results, typed_line
-from toolkit.commands.windows import Window, file_windows, input_windows, line_count, text_windows, with_progress
-from toolkit.data.readers import write_lines_atomically
+from toolkit.commands.long_lines import Answer, Fitting, LongLines, told
+from toolkit.commands.windows import (
+    Window,
+    check_inputs,
+    file_windows,
+    is_input,
+    is_same_file,
+    line_count,
+    one_text,
+    text_windows,
+    with_progress,
+)
+from toolkit.data.readers import LONGEST_LINE, write_lines_atomically
+from toolkit.data.table import LONGEST_TEXT
 from toolkit.decoding import GenerationConfig
 from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
@@ -29,17 +41,21 @@ class Translate:
     """
 
     text: Positional[list[str]] = field(default_factory=list)
-    """What to translate, before or after all flags. Without it, and without --file, lines come from standard input."""
+    """What to translate, before or after all flags; words without quotation marks are one text. Without it, and without
+    --file, or where it is -, lines come from standard input."""
     model: str = "en-ne"
     """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
     file: Path | None = None
-    """Text file in UTF-8 to translate line by line."""
+    """Text file in UTF-8 to translate line by line; - is standard input."""
     output: Path | None = None
-    """File to write instead of standard output; it takes its name when all is translated."""
+    """File to write instead of standard output (-); it takes its name when all is translated."""
     prefix: str = ""
     """What every translation begins with."""
     prefix_file: Path | None = None
     """Text file with what the translation of each line begins with; an empty line leaves the model free."""
+    long_lines: LongLines = "refuse"
+    """A line that is longer than the model reads: refuse it, skip it (its translation is empty), or truncate it after
+    the last word that fits. How many there were is told at the end."""
     bad_words: UseAppendAction[tuple[str, ...]] = ()
     """Not to be written, as it is tokenized with and without a space in front; may be given several times."""
     json: bool = False
@@ -55,49 +71,57 @@ class Translate:
     generation: OmitArgPrefixes[GenerationConfig] = field(default_factory=GenerationConfig)
 
     def run(self) -> None:
+        self._check()
         typed = not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty()
-        self._check(typed)
+        if typed and (self._written or self.prefix_file):
+            flag = "--output" if self._written else "--prefix-file"
+            raise ConfigError(f"{flag} is given without a text: give one, or --file, or a pipe")
         work = _Work(self)
         if typed:
             self._converse(work)
             return
         # A bar among results on one terminal would be in their way.
-        shown = not self.quiet and (self.output is not None or (sys.stdout is not None and not sys.stdout.isatty()))
-        results = with_progress(in_order(work, self._windows(), self.workers), lambda: line_count(self.file), shown)
-        with closing(results):
-            if self.output:
+        shown = not self.quiet and (self._written or (sys.stdout is not None and not sys.stdout.isatty()))
+        answers = told(in_order(work, self._windows(), self.workers), self.long_lines)
+        with closing(with_progress(answers, lambda: line_count(self.file), shown)) as results:
+            if self._written:
                 write_lines_atomically(self.output, (line for lines in results for line in lines))
             else:
                 for lines in results:
                     emit_results(lines)
 
-    def _check(self, typed: bool) -> None:
+    @property
+    def _written(self) -> bool:
+        """Whether results go to a file."""
+        return self.output is not None and not is_input(self.output)
+
+    def _check(self) -> None:
         """Raises ConfigError for flags that contradict each other."""
         if self.text and self.file:
             raise ConfigError("text and --file are both given: choose one")
         if self.prefix and self.prefix_file:
             raise ConfigError("--prefix and --prefix-file are both given: choose one")
-        if typed and (self.output or self.prefix_file):
-            flag = "--output" if self.output else "--prefix-file"
-            raise ConfigError(f"{flag} is given without a text: give one, or --file, or a pipe")
+        check_inputs(file=Path("-") if self.text == ["-"] else self.file, prefix_file=self.prefix_file)
+        for flag, path in ("--file", self.file), ("--prefix-file", self.prefix_file):
+            if self._written and path and is_same_file(path, self.output):
+                raise ConfigError(f"--output would replace {path}, which {flag} reads: choose another name")
         if self.alignments and not self.json:
             raise ConfigError("--alignments are shown in JSON only: add --json")
         if self.generation.num_return_sequences > 1 and not self.json:
             raise ConfigError("several translations of a line are shown in JSON only: add --json")
 
     def _windows(self) -> Iterator[Window | None]:
-        if self.text:
-            return text_windows(self.text, self.prefix_file, "prefix")
-        if self.file:
-            return file_windows(self.file, self.prefix_file, "prefix")
-        return input_windows(self.prefix_file, "prefix")
+        if self.text and self.text != ["-"]:
+            return text_windows(one_text(self.text, self.quiet), self.prefix_file, "prefix")
+        longest = LONGEST_LINE if self.long_lines == "refuse" else LONGEST_TEXT
+        return file_windows(self.file, self.prefix_file, "prefix", longest)
 
     def _converse(self, work: "_Work") -> None:
         """Translate line by line what is typed, until the end of input or an empty line."""
         tell("Type a sentence to translate; an empty line or Ctrl-D ends.")
         while line := typed_line().strip():
             try:
-                emit_results(work(Window([line], "the text")))
+                emit_results(work(Window([line], "the text")).outputs)
             except ToolkitError as error:
                 tell(f"toolkit: {error}")
 
@@ -107,12 +131,21 @@ class _Work:
 
     def __init__(self, command: Translate):
         self._command, self._translator = command, load_translator(command.model)
+        self._fitting = Fitting(command.long_lines, lambda line: self._translator.encode([line], str))
 
     def __reduce__(self) -> tuple:
         return _Work, (self._command,)
 
-    def __call__(self, window: Window) -> list[str]:
+    def __call__(self, window: Window) -> Answer:
         """A line of output for every line."""
+        return self._fitting.answer(window, self._translated, self._skipped)
+
+    def _skipped(self, line: str) -> str:
+        from toolkit.commands.records import json_line
+
+        return json_line(line, [], skipped=True) if self._command.json else ""
+
+    def _translated(self, window: Window, cut: Sequence[int]) -> list[str]:
         command = self._command
         prefixes = window.partners or ([command.prefix] * len(window.lines) if command.prefix else None)
         places = (command.batch_size, window.where, prefixes, window.spoken_before)
@@ -121,6 +154,7 @@ class _Work:
             from toolkit.commands.records import json_line
 
             found = self._translator.translations(*given, alignments=command.alignments)
-            return [json_line(line, translations) for line, translations in zip(window.lines, found, strict=True)]
+            pairs = enumerate(zip(window.lines, found, strict=True))
+            return [json_line(*pair, **({"truncated": True} if place in cut else {})) for place, pair in pairs]
         # A model can write any character, a line feed too; a translation is one line all the same.
         return [re.sub(r"[\r\n]+", " ", translation) for translation in self._translator.translate_all(*given)]
