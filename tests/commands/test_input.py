@@ -96,10 +96,8 @@ def test_words_without_quotation_marks_are_one_text(run, tiny_model, tiny_gpt):
     ):
         found, expected = run(*words, "I", "am", "a", "boy"), run(*words, "I am a boy")
         assert found.lines == expected.lines
-        assert found.err == (
-            'toolkit: taken as one text, "I am a boy": words that are texts of their own go on lines of their own\n'
-            + expected.err
-        )
+        note = 'toolkit: taken as one text, "I am a boy": words that are texts of their own go on lines of their own\n'
+        assert found.err == expected.err + note
         assert run(*words, "--quiet", "I", "am").err == run(*words, "--quiet", "I am").err
 
 

@@ -16,7 +16,7 @@ from toolkit.commands.chat_json import answer_requests
 from toolkit.commands.chat_notes import Notes
 from toolkit.commands.chat_terminal import TerminalChat
 from toolkit.commands.console import arriving_lines, emit_results, emit_text
-from toolkit.commands.windows import one_text
+from toolkit.commands.windows import one_text, tell_one_text
 from toolkit.decoding import ContinuationConfig
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer
@@ -61,7 +61,7 @@ class Chat:
     generation: OmitArgPrefixes[ContinuationConfig] = field(default_factory=lambda: ContinuationConfig(do_sample=False))
 
     def run(self) -> None:
-        session, messages = self._session(), one_text(self.message, self.quiet)
+        session, messages = self._session(), one_text(self.message)
         typed = not messages and sys.stdin is not None and sys.stdin.isatty()
         if messages == ["-"]:
             messages = []
@@ -75,6 +75,7 @@ class Chat:
             self._stream(session, messages[0], Notes(self.quiet))
         else:
             self._answer_lines(session, messages, Notes(self.quiet))
+        tell_one_text(self.message, self.quiet)
 
     def _session(self) -> ChatSession:
         model = load_language_model(self.model)

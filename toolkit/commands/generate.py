@@ -13,7 +13,7 @@ from toolkit.api import load_language_model
 from toolkit.commands.console import emit_results, emit_text, typed_line
 from toolkit.commands.long_lines import Answer, Check, Fitting, LongLines, told
 from toolkit.commands.records import PLACES
-from toolkit.commands.windows import Window, file_windows, line_count, one_text, with_progress
+from toolkit.commands.windows import Window, file_windows, line_count, one_text, tell_one_text, with_progress
 from toolkit.continuations import Continuation
 from toolkit.data.readers import LONGEST_LINE
 from toolkit.data.table import LONGEST_TEXT
@@ -69,13 +69,14 @@ class Generate:
         if self.workers is not None and self.workers < 1:
             raise ConfigError(f"workers is {self.workers}: it must be at least 1")
         work = _Work(self)
-        texts = one_text(self.text, self.quiet)
+        texts = one_text(self.text)
         if len(texts) == 1 and texts != ["-"] and self.long_lines == "refuse":
             work.answer(texts[0])
         elif not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty():
             _converse(work)
         else:
             self._continue_all(work, texts)
+        tell_one_text(self.text, self.quiet)
 
     def _continue_all(self, work: "_Work", texts: list[str]) -> None:
         # A bar among results on one terminal would be in their way.

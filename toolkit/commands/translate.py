@@ -20,6 +20,7 @@ from toolkit.commands.windows import (
     is_same_file,
     line_count,
     one_text,
+    tell_one_text,
     text_windows,
     with_progress,
 )
@@ -89,6 +90,7 @@ class Translate:
             else:
                 for lines in results:
                     emit_results(lines)
+        tell_one_text(self.text, self.quiet)
 
     @property
     def _written(self) -> bool:
@@ -112,7 +114,7 @@ class Translate:
 
     def _windows(self) -> Iterator[Window | None]:
         if self.text and self.text != ["-"]:
-            return text_windows(one_text(self.text, self.quiet), self.prefix_file, "prefix")
+            return text_windows(one_text(self.text), self.prefix_file, "prefix")
         longest = LONGEST_LINE if self.long_lines == "refuse" else LONGEST_TEXT
         return file_windows(self.file, self.prefix_file, "prefix", longest)
 

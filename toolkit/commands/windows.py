@@ -92,14 +92,16 @@ def all_lines(path: Path) -> list[str]:
     return list(lines_of(_standard_input(), "standard input") if is_input(path) else iter_lines(path))
 
 
-def one_text(words: list[str], quiet: bool) -> list[str]:
-    """Take words that are one each for a sentence without quotation marks, and say so."""
-    if len(words) < 2 or any(len(word.split()) != 1 for word in words):
-        return words
-    text = " ".join(words)
-    if not quiet:
+def one_text(words: list[str]) -> list[str]:
+    """Take several words that have no space in them for one text whose quotation marks were left out."""
+    return [" ".join(words)] if len(words) > 1 and all(len(word.split()) == 1 for word in words) else words
+
+
+def tell_one_text(words: list[str], quiet: bool) -> None:
+    """Say what `one_text` has made of the words, when that has gone well."""
+    [text, *others] = one_text(words) or [""]
+    if len(words) > 1 and not others and not quiet:
         tell(f'toolkit: taken as one text, "{text}": words that are texts of their own go on lines of their own')
-    return [text]
 
 
 def _standard_input() -> BinaryIO:

@@ -77,11 +77,11 @@ def only(known: str) -> Harm:
 IN_BYTES = GENERATE.replace("letters", "bytes")
 # The command, what is done to the room, more words, what is told.
 UNKNOWN: dict[str, tuple[str, Harm | None, tuple[str, ...], str]] = {
-    "a prompt of unknown characters": (GENERATE, None, ("Ω",), "prompt 2 cannot be read: the character 'Ω' (U+03A9)"),
+    "a prompt of unknown characters": (GENERATE, None, ("Ω",), "the prompt cannot be read: the character 'Ω' (U+03A9)"),
     "a control character in a prompt": (GENERATE, None, ("\x07",), "the character '\\x07' (U+0007)"),
-    "half a character for characters": (GENERATE, None, ("caf\udce9",), "prompt 2 cannot be read"),
-    "half a character for bytes": (IN_BYTES, None, ("caf\udce9",), "prompt 2 cannot be read"),
-    "a prompt that is too long in bytes": (IN_BYTES, None, ("क" * 20,), "prompt 2 has 60 tokens"),
+    "half a character for characters": (GENERATE, None, ("caf\udce9",), "the prompt cannot be read"),
+    "half a character for bytes": (IN_BYTES, None, ("caf\udce9",), "the prompt cannot be read"),
+    "a prompt that is too long in bytes": (IN_BYTES, None, ("क" * 20,), "the prompt has 64 tokens"),
     "nothing to begin with": (GENERATE, only("She"), ("",), "prompt 2 is empty, and this model cannot begin"),
     "a bad word of unknown characters": (GENERATE, None, ("--bad-words", "Ω"), "the character 'Ω' (U+03A9)"),
     "a file of prompts of unknown characters": (
