@@ -30,12 +30,12 @@ from toolkit.evaluation.replies import Style, summary, table
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.reward import ActorCritic, RewardConfig, RewardModel, copy_values, settings_like
-from toolkit.models.shelf import find_model
+from toolkit.models.shelf import read_model
 from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PPOTrainer, RewardTask, normalized_score
 from toolkit.preference.divergence import divergence
 from toolkit.preference.ppo_trainer import nothing_else
-from toolkit.tokenization import load_tokenizer
+from toolkit.tokenization import Tokenizer, load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
@@ -152,19 +152,23 @@ def check(recipe: Recipe) -> None:
 
 def reward_model(recipe: Recipe, chat: LanguageModel) -> RewardModel:
     """The judge of PPO.  Raises ModelError where it is another kind of model, of another shape, or reads other ids."""
-    directory = find_model(recipe.reward)
-    model = load_model(directory)
-    if not isinstance(model, RewardModel):
-        raise ModelError(f"{recipe.reward} is no reward model: train one with --method reward")
+    model, tokenizer = read_model(recipe.reward, functools.partial(read_reward_model, recipe))
     own, other = (vars(settings_like(GPTConfig, each.config, dropout=False)) for each in (model, chat.model))
     if differ := [name for name in own if own[name] != other[name]]:
         what = ", ".join(differ)
         raise ModelError(f"{recipe.reward} has another {what} than {recipe.start}: train it from the same model")
-    readers = load_tokenizer(directory), chat.tokenizer
+    readers = tokenizer, chat.tokenizer
     one, two = ([each.piece(token) for token in range(each.vocab_size)] for each in readers)
     if one != two:
         raise ModelError(f"{recipe.reward} reads other tokens than {recipe.start}: train it from the same model")
     return model
+
+
+def read_reward_model(recipe: Recipe, directory: Path) -> tuple[RewardModel, Tokenizer]:
+    model = load_model(directory)
+    if not isinstance(model, RewardModel):
+        raise ModelError(f"{recipe.reward} is no reward model: train one with --method reward")
+    return model, load_tokenizer(directory)
 
 
 def settings_of(recipe: Recipe, chat: GPT, judge: RewardModel | None) -> dict[str, Any]:

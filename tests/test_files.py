@@ -9,7 +9,14 @@ import pytest
 
 from toolkit import files
 from toolkit.errors import ConfigError, DataError
-from toolkit.files import atomic_writer, check_new_directory, remove_directory, remove_leftovers, replaced_directory
+from toolkit.files import (
+    atomic_writer,
+    check_new_directory,
+    new_directory,
+    remove_directory,
+    remove_leftovers,
+    replaced_directory,
+)
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
@@ -144,3 +151,77 @@ def test_a_result_must_not_replace_anything(tmp_path, name, problem):
         check_new_directory(tmp_path / name, "--output")
     for free in "new", "new/inner", "full/inner":
         check_new_directory(tmp_path / free, "--output")
+
+
+def come_to_be(path: Path, what: str) -> None:
+    """Something that somebody else puts at a path."""
+    if what == "a file":
+        path.write_text("mine")
+    elif what == "a link that leads nowhere":
+        path.symlink_to("nowhere")
+    else:
+        path.mkdir()
+        (path / "letter").write_text("mine")
+
+
+@pytest.mark.parametrize("what", ["a file", "a directory", "a link that leads nowhere"])
+@pytest.mark.parametrize("before", [False, True], ids=["nothing before", "an empty directory before"])
+def test_what_has_come_to_be_meanwhile_is_not_replaced_and_the_result_is_kept(tmp_path, what, before):
+    path = tmp_path / "out"
+    if before:
+        path.mkdir()
+    check_new_directory(path, "--export")
+    (tmp_path / "out-2").mkdir()  # not free either
+    with pytest.raises(DataError) as told, new_directory(path) as new:  # noqa: PT012
+        (new / "file").write_text("an hour of training")
+        if before:
+            path.rmdir()
+        come_to_be(path, what)
+    kept = tmp_path / "out-3"
+    assert str(told.value) == f"{path} has come to be in the meantime and is not replaced: the result is in {kept}"
+    assert contents(kept) == {"file": "an hour of training"}
+    if path.is_dir():
+        assert contents(path) == {"letter": "mine"}
+    assert os.path.lexists(path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["out", "out-2", "out-3"]
+
+
+@pytest.mark.parametrize("link", [False, True], ids=["itself", "a link to it"])
+def test_an_empty_directory_is_filled(tmp_path: Path, link: bool) -> None:
+    (tmp_path / "out").mkdir()
+    path = tmp_path / ("link" if link else "out")
+    if link:
+        path.symlink_to("out")
+    check_new_directory(path, "--export")
+    with new_directory(path) as new:
+        (new / "file").write_text("new")
+    assert contents(tmp_path / "out") == {"file": "new"}
+    assert path.is_symlink() == link
+
+
+@pytest.mark.parametrize("length", [226, 255])
+@pytest.mark.parametrize("letter", ["n", "न"])
+def test_every_name_that_may_be_is_written(tmp_path: Path, length: int, letter: str) -> None:
+    path = tmp_path / (letter * (length // len(letter.encode())))
+    check_new_directory(path, "--export")
+    for text in "one", "other":
+        write_directory(path, text)
+        assert contents(path) == {"file": text}
+    remove_directory(path)
+    with new_directory(path) as new:
+        (new / "file").write_text("new")
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("/".join(["n" * 200] * 20), "File name too long"), ("loop", "Too many levels")],
+    ids=["path", "loop"],
+)
+def test_a_path_where_nothing_can_be_written_is_told_beforehand(tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(ConfigError, match=rf"cannot be written \({reason}.*: choose another --export"):
+        check_new_directory(tmp_path / name, "--export")
+    with pytest.raises(DataError, match="cannot be written: "), atomic_writer(tmp_path / name):
+        pass
+    assert [each.name for each in tmp_path.iterdir()] == ["loop"]

@@ -1,13 +1,14 @@
 """The front door: `load` a model directory as what can translate, or continue a text."""
 
 import os
+from pathlib import Path
 
 from toolkit.errors import ModelError
 from toolkit.language_model import LanguageModel
 from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
-from toolkit.models.shelf import find_model
+from toolkit.models.shelf import read_model
 from toolkit.models.storage import load_model
 from toolkit.tokenization import load_tokenizer
 from toolkit.translator import Translator
@@ -19,7 +20,10 @@ def load(path_or_name: str | os.PathLike[str]) -> Translator | LanguageModel:
     Raises ModelError where there is none of that name, where it is damaged or foreign, and for what writes no text: a
     reward model or an auto-encoder.
     """
-    directory = find_model(path_or_name)
+    return read_model(path_or_name, lambda directory: _read(directory, path_or_name))
+
+
+def _read(directory: Path, path_or_name: str | os.PathLike[str]) -> Translator | LanguageModel:
     model = load_model(directory)
     if isinstance(model, AutoEncoder):
         raise ModelError(f"{path_or_name} is an auto-encoder, which reads vectors and writes no text: see toolkit info")

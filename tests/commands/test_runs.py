@@ -34,6 +34,29 @@ def test_a_table_of_runs(runs: Path, capsys: pytest.CaptureFixture) -> None:
     assert all(row[column - 1] == " " != row[column] for row in rows if not row.startswith("2 seeds"))
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("best", "x" * 256),
+        ("best", "../../seed2/step-000006"),
+        ("settings.json", '{"a":' * 900 + "1" + "}" * 900),
+        ("step-000006/metrics.json", '{"validation": {"loss": 1' + "0" * 400 + "}}"),
+    ],
+    ids=["a long name", "a path", "depth", "metrics"],
+)
+def test_one_bad_run_leaves_the_others(runs: Path, tmp_path: Path, run, file: str, content: str) -> None:
+    for name in "seed1", "seed2":
+        shutil.copytree(runs / name, tmp_path / "runs" / name)
+    (tmp_path / "runs" / "seed1" / "best").write_text("step-000006")
+    (tmp_path / "runs" / "seed1" / file).write_text(content)
+    _, bad, good, _, problem = run("runs", tmp_path / "runs").lines
+    assert bad.split()[:2] == ["seed1", "damaged"]
+    assert good.split()[:2] == ["seed2", "finished"]
+    assert problem.startswith("seed1: ")
+    assert str(Path("seed1") / file) in problem
+    assert run("runs", tmp_path / "runs", "--json").code == 0
+
+
 def test_one_run(runs: Path, capsys: pytest.CaptureFixture) -> None:
     title, row = shown(capsys, runs / "seed1")
     assert row.split()[:3] == [str(runs / "seed1"), "finished", "6/6"]

@@ -60,20 +60,20 @@ class Torture:
     seconds: float = 0.0  # that an uninterrupted run takes
 
     def command(self, run: Path) -> list[str]:
-        """The recipe with its flags; --resume as soon as there is something that could be resumed."""
+        """The recipe with its flags."""
         corpus = {"source": "train.en", "target": "train.ne", "valid-source": "valid.en", "valid-target": "valid.ne"}
         flags = {name: self.directory / file for name, file in corpus.items()}
         flags |= {f"model.{name}": value for name, value in MODEL.items()}
         flags |= {f"training.{name}": value for name, value in {**TRAINING, "updates": self.updates}.items()}
         given = [part for name, value in flags.items() for part in (f"--{name}", str(value))]
-        resume = ["--resume"] if run.exists() else []
-        return [sys.executable, str(self.recipe), "--run", str(run), "--quiet", *given, *resume]
+        return [sys.executable, str(self.recipe), "--run", str(run), "--quiet", *given]
 
     def start(self, run: Path) -> subprocess.Popen:
+        """A process of the recipe, with --resume as soon as there is something that could be resumed."""
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         with (self.directory / "stderr").open("wb") as told:
             return subprocess.Popen(
-                self.command(run),
+                self.command(run) + ["--resume"] * run.exists(),
                 env=environment,
                 stdout=subprocess.DEVNULL,
                 stderr=told,

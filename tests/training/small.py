@@ -94,6 +94,12 @@ def log(run: Path, key: str) -> list[dict]:
     return [record for record in records if key in record]
 
 
+def timeless_log(run: Path) -> list[dict]:
+    """All lines of a log, without what depends on how fast the machine was."""
+    times = ("seconds", "tokens_per_second")
+    return [{name: value for name, value in record.items() if name not in times} for record in log(run, "update")]
+
+
 def press_ctrl_c() -> None:
     signal.raise_signal(signal.SIGINT)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.training.small import after_update, bits, log, named, press_ctrl_c, small_trainer, steps
+from tests.training.small import after_update, bits, named, press_ctrl_c, small_trainer, steps, timeless_log
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.models.storage import load_model
 from toolkit.training import run as run_module
@@ -45,7 +45,7 @@ def assert_same(trainer, whole) -> None:
     ours, theirs = trainer.run.path, whole.run.path
     assert named(ours) == named(theirs)
     assert sorted(p.name for p in ours.iterdir()) == sorted(p.name for p in theirs.iterdir())
-    assert log(ours, "validation") == log(theirs, "validation")
+    assert timeless_log(ours) == timeless_log(theirs)
     for step in steps(ours):
         one, other = read_checkpoint(ours / step), read_checkpoint(theirs / step)
         assert one.model.vector.tobytes() == other.model.vector.tobytes()
@@ -176,6 +176,9 @@ DAMAGE = {
     "state with a foreign field": ("training/state.json", change_state(nonsense=1)),
     "state with a wrong type": ("training/state.json", change_state(epoch="2")),
     "state with a negative number": ("training/state.json", change_state(batch=-1)),
+    "state with a number of 400 digits": ("training/state.json", change_state(best=10**400)),
+    "state with an average in words": ("training/state.json", change_state(averages={"loss": "1.5"})),
+    "state with less than no tokens": ("training/state.json", change_state(averages={"tokens": -3})),
     "state with no number": ("training/state.json", change_state(best=float("nan"))),
 }
 
@@ -203,6 +206,46 @@ def test_without_another_one_damage_is_told(tmp_path: Path, damage) -> None:
         trainer.run.resume()
     assert "step-000001" in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def test_a_state_from_before_averages_were_kept(tmp_path: Path, whole) -> None:
+    trainer = small_trainer(tmp_path / "run", dropout=0.2, keep=2)
+    after_update(trainer, 3, press_ctrl_c)
+    trainer.train()
+    state = tmp_path / "run" / "step-000003" / "training" / "state.json"
+    values = json.loads(state.read_text())
+    assert values.pop("averages")["updates"] == 3
+    state.write_text(json.dumps(values))
+    assert bits(resume(tmp_path / "run")) == bits(whole)
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["in a directory that was there", "in a new one"])
+@pytest.mark.parametrize("name", ["rename", "unlink", "rmtree"])
+@pytest.mark.parametrize("call", range(3))
+def test_killed_while_a_run_is_discarded(tmp_path: Path, whole, monkeypatch, name: str, call: int, there: bool) -> None:
+    """What is left can be resumed, and where it cannot, begun anew."""
+    path = tmp_path / "deeper" / "run"
+    if there:
+        path.mkdir(parents=True)
+    trainer = small_trainer(path, dropout=0.2, keep=2)
+    for inner in "data", "more":
+        (path / inner).mkdir()
+    home = shutil if name == "rmtree" else Path
+    original, count = getattr(home, name), []
+
+    def die(*arguments, **options):
+        count.append(1)
+        if len(count) > call:
+            raise Killed
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(home, name, die)
+    with contextlib.suppress(Killed):
+        trainer.run.discard()
+    monkeypatch.undo()
+    again = small_trainer(path, dropout=0.2, keep=2, create=not path.exists())
+    again.train(again.run.resume() if path.exists() else None)
+    assert bits(again) == bits(whole)
 
 
 @pytest.mark.parametrize("name", ["last", "best"])

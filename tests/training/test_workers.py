@@ -1,12 +1,15 @@
 import errno
 import os
 import signal
+import sys
 import time
+from multiprocessing.heap import BufferWrapper, Heap
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from tests.system.damage.disks import limited
 from tests.training.small import Deadly, build_small, small_task
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.functional.output_loss import LossSums
@@ -121,11 +124,22 @@ def test_parameters_are_aligned_in_shared_memory() -> None:
             assert view.ctypes.data % 64 == 0
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs processes that are forked")
+def test_shared_memory_needs_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No directory for it may be missing, read-only or full: here no file at all can be written to."""
+    whole = train(2)
+    monkeypatch.setattr(BufferWrapper, "_heap", Heap())  # what was freed is not used again
+    with limited(0):
+        sums, parameters = train(2)
+    assert sums == whole[0]
+    assert parameters.tobytes() == whole[1].tobytes()
+
+
 def test_no_room_for_shared_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("multiprocessing.context.BaseContext.RawArray", full)
+    monkeypatch.setattr("mmap.mmap", full)
     with pytest.raises(ConfigError, match=r"no room .* \(No space left on device\): make room, or train with"):
         workers_with_values(2)
     assert workers_with_values(1).count == 1

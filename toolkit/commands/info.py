@@ -9,7 +9,7 @@ from tyro.conf import Positional
 from toolkit.commands.console import emit
 from toolkit.display import json_text
 from toolkit.models.autoencoder import AutoEncoder
-from toolkit.models.shelf import find_model
+from toolkit.models.shelf import read_model
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, load_model, read_json, read_metrics
 from toolkit.models.tensors import read_tensors
 from toolkit.text_model import TextModel
@@ -26,7 +26,7 @@ class Info:
     """Print one JSON object instead of text."""
 
     def run(self) -> None:
-        facts = describe(find_model(self.model))
+        facts = read_model(self.model, describe)
         emit([json_text(facts)] if self.json else _lines(facts))
 
 

@@ -18,7 +18,7 @@ from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
-from toolkit.models.shelf import find_model
+from toolkit.models.shelf import read_model
 from toolkit.models.storage import CONFIG_FILE, load_model, read_json, read_metrics, save_model
 from toolkit.nn.module import Model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
@@ -84,11 +84,9 @@ def export_model(
     """
     if to not in get_args(Format):
         raise ConfigError(f"to is {to!r}: it must be one of {', '.join(get_args(Format))}")
-    found, directory = find_model(model), Path(directory)
+    directory = Path(directory)
     check_new_directory(directory, "DIRECTORY")
-    loaded, notes = _writing_model(load_model(found), found)
-    tokenizer = load_tokenizer(found)
-    _check_sizes(loaded, tokenizer, found)
+    loaded, tokenizer, notes, generation = read_model(model, _read_ours)
     with new_directory(directory) as new:
         if to == "ctranslate2":
             ctranslate2.write(loaded, tokenizer, new, half)
@@ -98,11 +96,19 @@ def export_model(
             if isinstance(loaded, GPT) and loaded.config.template == "control":
                 tokenizer = with_marks(tokenizer, marks_of("control"))
             order = Vocabulary(tuple(tokenizer.rows))
-        name = write_hugging_face(loaded, new, order, half, read_metrics(found).get("generation")).name
+        name = write_hugging_face(loaded, new, order, half, generation).name
         write_tokenizer(tokenizer, new, loaded.config)
         if not writes_template(tokenizer, loaded.config):
             notes = [*notes, _NO_TEMPLATE]
     return Exchanged(loaded, name, notes)
+
+
+def _read_ours(directory: Path) -> tuple[Model, Tokenizer, list[str], Any]:
+    """What of a model is exported, what is left out of it, and how its authors decode where it came from elsewhere."""
+    model, notes = _writing_model(load_model(directory), directory)
+    tokenizer = load_tokenizer(directory)
+    _check_sizes(model, tokenizer, directory)
+    return model, tokenizer, notes, read_metrics(directory).get("generation")
 
 
 def _writing_model(model: Model, where: Path) -> tuple[Model, list[str]]:

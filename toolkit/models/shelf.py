@@ -1,11 +1,17 @@
 """Where a model is: in a directory, in a training run, or on the shelf of those that come with the toolkit."""
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
-from toolkit.errors import ModelError
+from toolkit.errors import ModelError, ToolkitError
 from toolkit.models.storage import CONFIG_FILE, model_directory
+
+Found, Result = TypeVar("Found"), TypeVar("Result")
+
+_MOST_REPLACED = 10  # so often another checkpoint may take the place of the one that is read
 
 
 def find_model(path_or_name: str | os.PathLike[str]) -> Path:
@@ -25,6 +31,28 @@ def find_model(path_or_name: str | os.PathLike[str]) -> Path:
             raise ModelError(f"{path} is not a model: it has no {CONFIG_FILE}")
     names = ", ".join(sorted(shipped)) or "none is shipped"
     raise ModelError(f"there is no model {str(path_or_name)!r}: give the path of a directory, or a name ({names})")
+
+
+def read_model(path_or_name: str | os.PathLike[str], read: Callable[[Path], Result]) -> Result:
+    """What `read` makes of the directory of a model, see `find_model` and `read_found`."""
+    return read_found(lambda: find_model(path_or_name), read)
+
+
+def read_found(find: Callable[[], Found], read: Callable[[Found], Result]) -> Result:
+    """What `read` makes of what `find` finds.
+
+    A run that is being trained removes a checkpoint when there is a better one, also under whoever is reading it: where
+    reading fails and something else is found by then, that is read.
+    """
+    found = find()
+    for _ in range(_MOST_REPLACED):
+        try:
+            return read(found)
+        except ToolkitError:
+            before, found = found, find()
+            if found == before:
+                raise
+    return read(found)
 
 
 def shipped_models() -> dict[str, Path]:

@@ -62,11 +62,16 @@ def model_directory(path: str | os.PathLike[str]) -> Path:
     for name in ("best", "last"):
         pointer = path / name
         if pointer.is_file() and not (path / CONFIG_FILE).exists():
-            name = pointer.read_text(encoding="utf-8", errors="replace").strip()
-            if not re.fullmatch(r"[\w.-]{1,255}", name):
-                raise ModelError(f"{pointer} is damaged: it does not name a checkpoint")
-            return path / name
+            return named_checkpoint(pointer)
     return path
+
+
+def named_checkpoint(pointer: Path) -> Path:
+    """The checkpoint beside it that a file names.  Raises ModelError where it names none, OSError where it cannot."""
+    name = pointer.read_text(encoding="utf-8", errors="replace").strip()
+    if not re.fullmatch(r"[\w.-]{1,255}", name):
+        raise ModelError(f"{pointer} is damaged: it does not name a checkpoint")
+    return pointer.with_name(name)
 
 
 def load_model(directory: Path, dtype: type = np.float32) -> Model:

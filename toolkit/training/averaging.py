@@ -34,7 +34,10 @@ def tokenizer_files(directory: Path) -> dict[str, bytes]:
     Raises ModelError where that is nothing and the model reads texts.
     """
     own = (CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE)
-    files = {path.name: path.read_bytes() for path in sorted(directory.iterdir()) if _is_tokenizer(path, own)}
+    try:
+        files = {path.name: path.read_bytes() for path in sorted(directory.iterdir()) if _is_tokenizer(path, own)}
+    except OSError as error:
+        raise ModelError(f"{directory} cannot be read: {error.strerror}") from None
     if not files and read_json(directory / CONFIG_FILE).get("kind") != AutoEncoder.kind:
         raise ModelError(f"{directory} has no tokenizer: copy the whole model again")
     return files

@@ -9,6 +9,7 @@ from pathlib import Path
 from toolkit.errors import ConfigError, ModelError
 
 _PATIENCE = 3.0  # seconds: workers whose main process was killed hold its lock until they notice
+_MOST_VANISHED = 10  # so often a directory may be removed between being made and being locked
 _LOCKS = Path("/proc/locks")  # where Linux tells who holds which
 
 
@@ -40,9 +41,8 @@ def is_locked(directory: Path) -> bool:
 
 
 def _lock(directory: Path, make: Callable[[], None] | None) -> int | None:
-    deadline = time.monotonic() + _PATIENCE
+    deadline, vanished = time.monotonic() + _PATIENCE, 0
     while True:
-        late = time.monotonic() > deadline
         try:
             if make:
                 make()
@@ -50,7 +50,8 @@ def _lock(directory: Path, make: Callable[[], None] | None) -> int | None:
         except (FileNotFoundError, FileExistsError):  # removed by another process after it was made, or was seen
             if not make:
                 raise ModelError(f"{directory} is not a run: there is no such directory") from None
-            if late:
+            vanished += 1
+            if vanished > _MOST_VANISHED:  # it cannot be made at all
                 raise
             time.sleep(0.01)
             continue
@@ -59,7 +60,7 @@ def _lock(directory: Path, make: Callable[[], None] | None) -> int | None:
             return descriptor
         holder = "" if free else _holder(descriptor)
         _close(descriptor)
-        if late:
+        if time.monotonic() > deadline:
             raise ConfigError(f"{directory} is being trained by another process{holder}: wait for it, or stop it")
         time.sleep(0 if free else 0.05)
 

@@ -38,13 +38,12 @@ class Progress:
             if not _fits(value, expected[name]):
                 raise ModelError(f"{where} is damaged: {name} is {value!r}")
         for name, value in values.get("averages", {}).items():
-            if not _is_number(value) or (name in _COUNTS and not value >= 0):
+            if type(value) not in (int, float) or (name in _COUNTS and not value >= 0):
                 raise ModelError(f"{where} is damaged: among the averages, {name} is {value!r}")
         return cls(**values)
 
 
 _ADDED = {"validated", "rollbacks", "averages"}  # older runs do not have them
-_MOST = 1 << 62  # of what is counted
 
 
 def _fits(value: Any, default: Any) -> bool:
@@ -52,15 +51,10 @@ def _fits(value: Any, default: Any) -> bool:
     if isinstance(default, dict):
         return isinstance(value, dict)
     if isinstance(default, int):
-        return type(value) is int and 0 <= value <= _MOST
+        return type(value) is int and value >= 0
     if value is None:
         return default is None
-    return _is_number(value) and math.isfinite(value)
-
-
-def _is_number(value: Any) -> bool:
-    """Is it a number that is not larger than a float may be?  JSON knows no limit."""
-    return type(value) is float or (type(value) is int and abs(value) <= _MOST)
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 def loss_scores(sums: LossSums) -> dict[str, float]:

@@ -27,7 +27,7 @@ from toolkit.files import (
     replaced_directory,
 )
 from toolkit.functional.arrays import Array
-from toolkit.models.storage import read_json, save_model, write_json
+from toolkit.models.storage import named_checkpoint, read_json, save_model, write_json
 from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
 from toolkit.training.checkpoint import Saved, read_checkpoint, read_progress, write_training
@@ -163,8 +163,8 @@ class Run:
     def named(self, name: str) -> Path:
         """The step directory that `last` or `best` names."""
         try:
-            return self.path / (self.path / name).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):
+            return named_checkpoint(self.path / name)
+        except OSError:
             raise ModelError(f"{self.path} has no checkpoint to continue from") from None
 
     def save(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import ModelError
+from toolkit.models.shelf import read_found
 from toolkit.models.storage import read_json, read_metrics
 from toolkit.training.checkpoint import read_progress
 from toolkit.training.lock import is_locked
@@ -70,7 +71,10 @@ def find_runs(directory: Path) -> list[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    return (path / SETTINGS_FILE).exists()
+    try:
+        return (path / SETTINGS_FILE).exists()
+    except OSError:  # of a directory that may not be looked into
+        return False
 
 
 def read_run(path: Path, name: str) -> RunRecord:
@@ -81,9 +85,8 @@ def read_run(path: Path, name: str) -> RunRecord:
         record.updates_asked = _number(record.settings.get("training.updates"))
         run = Run(path, {})
         if run.steps():
-            progress = read_progress(run.named("last"))
+            progress, metrics = read_found(lambda: _last_and_best(run), _progress_and_metrics)
             record.updates, record.seconds = progress.update, progress.seconds
-            metrics = read_metrics(run.named("best") if (path / "best").exists() else run.named("last"))
             record.validation, record.test = _scores(metrics.get("validation")), _scores(metrics.get("test"))
             if _is_finished(progress, record):
                 record.state = "finished"
@@ -91,7 +94,18 @@ def read_run(path: Path, name: str) -> RunRecord:
         record.state = "running" if is_locked(path) else "diverged" if _diverged(path) else "stopped"
     except ModelError as error:
         record.state, record.problem = "damaged", str(error)
+    except OSError as error:
+        record.state, record.problem = "damaged", f"{error.filename} cannot be read: {error.strerror}"
     return record
+
+
+def _last_and_best(run: Run) -> tuple[Path, Path]:
+    return run.named("last"), run.named("best" if (run.path / "best").exists() else "last")
+
+
+def _progress_and_metrics(checkpoints: tuple[Path, Path]) -> tuple[Progress, dict[str, Any]]:
+    last, best = checkpoints
+    return read_progress(last), read_metrics(best)
 
 
 def _is_finished(progress: Progress, record: RunRecord) -> bool:

@@ -9,6 +9,8 @@ Processes, not threads: every NumPy call takes the interpreter's lock again, and
 each other longer than they work.
 """
 
+import functools
+import mmap
 import multiprocessing
 import sys
 import traceback
@@ -272,15 +274,17 @@ def _serve(index, build, task, raw, optimizer, ema, connection, other_end) -> No
 def _raw_memory(context: Any, size: int, count: int, shared: bool) -> list:
     """Blocks of memory that processes share; one worker does as well with memory of its own.
 
-    Raises ConfigError where the system, which keeps what is shared in files, has no room for it.
+    Forked processes inherit it, so that it needs no file, whose disk may be full when it is written to; for spawned
+    ones there is no other way. Raises ConfigError where the system has no room for it.
     """
     if not shared:
         return [np.zeros(size, np.uint8) for _ in range(count)]
+    make = functools.partial(mmap.mmap, -1) if START_METHOD == "fork" else functools.partial(context.RawArray, "b")
     try:
-        return [context.RawArray("b", size) for _ in range(count)]
+        return [make(size) for _ in range(count)]
     except OSError as error:
         raise ConfigError(
-            f"there is no room for the memory that workers share, {count * size / 1e6:.0f} MB in files "
+            f"there is no room for the memory that workers share, {count * size / 1e6:.0f} MB "
             f"({error.strerror or error}): make room, or train with --training.workers 1"
         ) from error
 
