@@ -57,6 +57,8 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     Raises OSError for what is missing or may not be read, IsADirectoryError, and NotAFileError for whatever else is no
     file.
     """
+    if "\0" in os.fspath(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     return open(path, "rb", opener=_opener)
 
 

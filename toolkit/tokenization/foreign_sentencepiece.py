@@ -139,7 +139,7 @@ def _surface(piece: str, models: Sequence["SentencePieceProcessor"]) -> bytes:
     """The bytes that a piece adds to a text, according to the first model that knows it."""
     for model in models:
         index = model.piece_to_id(piece)
-        if model.id_to_piece(index) == piece:
+        if 0 <= index < model.vocab_size() and model.id_to_piece(index) == piece:
             if model.is_byte(index):
                 return bytes([int(piece[1:-1], 16)])
             is_text = not (model.is_control(index) or model.is_unknown(index) or model.is_unused(index))
