@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.system.damage.room import RESUME, TRAIN, Kind
+from tests.system.damage.room import RESUME, TRAIN, Kind, link
 
 TRANSLATE = "translate --model model --max-new-tokens 2 --file lines.en --output"
 AVERAGE = "average run run/step-000001 --output mean"
@@ -89,6 +89,25 @@ def kinds() -> Iterator[Kind]:
         disk=failing(os, "fsync", errno.ENOSPC, 8),
         leaves="run",
     )
+
+    yield from _paths()
+
+
+def _paths() -> Iterator[Kind]:
+    """Where a result is to lie: told before there is one."""
+    deep = "/".join(["n" * 250] * 17)
+    for command, flag, problem in (
+        (TRAIN, "--run", "cannot be created: "),
+        (TRAIN, "--export", "cannot be written ("),
+        (AVERAGE.removesuffix(" --output mean"), "--output", "cannot be written ("),
+        (TRANSLATE.removesuffix(" --output"), "--output", "cannot be written: "),
+    ):
+        what = f"{command.split()[0]} {flag}"
+        circle = f"{problem}Too many levels of symbolic links"
+        yield Kind(f"a link to itself, {what}", command, circle, flags=(flag, "loop"), harm=link("loop", "loop"))
+        yield Kind(f"an endless path, {what}", command, problem, flags=(flag, deep))
+    nowhere = "exists: choose another --run"
+    yield Kind("a run that is a link to nowhere", TRAIN, nowhere, flags=("--run", "link"), harm=link("link", "away"))
 
 
 def _limits() -> Iterator[Kind]:
