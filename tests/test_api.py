@@ -157,6 +157,19 @@ def test_a_shipped_model_is_found_by_name(tiny_model, tmp_path, monkeypatch, pla
     assert shelf.find_model("en-ne") == Path("en-ne")
 
 
+def test_a_directory_of_runs_is_no_model_and_none_is_named_so(tiny_model, tmp_path, monkeypatch):
+    shelf_of = tmp_path / "checkpoints"
+    for path in shelf_of / "en-ne", shelf_of / "run" / "step-1", shelf_of / "seeds" / "seed-1":
+        shutil.copytree(tiny_model, path)
+    (shelf_of / "run" / "best").write_text("step-1\n")
+    (shelf_of / "empty").mkdir()
+    monkeypatch.setattr(shelf, "__file__", str(tmp_path / "toolkit" / "models" / "shelf.py"))
+    with pytest.raises(ModelError, match=r"no model 'seeds'.*\(en-ne, run\)"):
+        toolkit.load("seeds")
+    with pytest.raises(ModelError, match=r"seeds holds several runs, and is none: give one of them, such as .*seed-1"):
+        toolkit.load(shelf_of / "seeds")
+
+
 def test_a_directory_that_is_no_model_is_said_to_be_none(tmp_path):
     with pytest.raises(ModelError, match=r"is not a model: it has no config\.json"):
         toolkit.load(tmp_path)

@@ -1,19 +1,75 @@
 """A transformer toolkit in NumPy, every derivative written by hand."""
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolkit import (
+        chat,
+        data,
+        decoding,
+        errors,
+        evaluation,
+        explain,
+        functional,
+        interop,
+        models,
+        nn,
+        plain,
+        preference,
+        tokenization,
+        training,
+    )
     from toolkit.api import LanguageModel, Translator, load, load_language_model, load_translator
 
 _API = ("LanguageModel", "Translator", "load", "load_language_model", "load_translator")
-__all__ = ["LanguageModel", "Translator", "__version__", "load", "load_language_model", "load_translator"]
+__all__ = [
+    "LanguageModel",
+    "Translator",
+    "__version__",
+    "chat",
+    "data",
+    "decoding",
+    "errors",
+    "evaluation",
+    "explain",
+    "functional",
+    "interop",
+    "load",
+    "load_language_model",
+    "load_translator",
+    "models",
+    "nn",
+    "plain",
+    "preference",
+    "tokenization",
+    "training",
+]
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
-    """Import the library when it is first used: the command line should not wait for what a verb does not need."""
-    if name in _API:
-        from toolkit import api
+def submodules(package: str) -> Callable[[str], Any]:
+    """Make the `__getattr__` of a package whose modules are imported when they are first used, and not with it."""
 
-        return getattr(api, name)
-    raise AttributeError(f"module 'toolkit' has no attribute {name!r}")
+    def imported(name: str) -> Any:
+        module = f"{package}.{name}"
+        try:
+            return import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return imported
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:  # where it would give every name that is misspelt a type
+
+    def __getattr__(name: str) -> Any:
+        """Import the library when it is first used: the command line should not wait for what a verb does not need."""
+        return getattr(import_module("toolkit.api"), name) if name in _API else submodules("toolkit")(name)

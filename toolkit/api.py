@@ -17,6 +17,9 @@ from toolkit.translator import Translator
 def load(path_or_name: str | os.PathLike[str]) -> Translator | LanguageModel:
     """Read a model from a directory, from a run (its best checkpoint), or by the name of a shipped one ("en-ne").
 
+    What it is turns out when it is read; `load_translator` and `load_language_model` know it before, and so does an
+    editor.
+
     Raises ModelError where there is none of that name, where it is damaged or foreign, and for what writes no text: a
     reward model or an auto-encoder.
     """

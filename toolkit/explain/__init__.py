@@ -4,3 +4,7 @@
 function that returns a page: `attention`, `worked` (without a model), `decoding` (translating and generating),
 `training`, `parallel`, `gradients`. `texts` and `reading` are what they read with.
 """
+
+from toolkit import submodules
+
+__getattr__ = submodules(__name__)

@@ -28,6 +28,9 @@ def find_model(path_or_name: str | os.PathLike[str]) -> Path:
             if directory != candidate or (directory / CONFIG_FILE).exists():
                 return directory
         if path.is_dir():
+            runs = sorted(each for each in path.iterdir() if _holds_a_model(each))
+            if runs:
+                raise ModelError(f"{path} holds several runs, and is none: give one of them, such as {runs[0]}")
             raise ModelError(f"{path} is not a model: it has no {CONFIG_FILE}")
     names = ", ".join(sorted(shipped)) or "none is shipped"
     raise ModelError(f"there is no model {str(path_or_name)!r}: give the path of a directory, or a name ({names})")
@@ -63,4 +66,9 @@ def shipped_models() -> dict[str, Path]:
         shelf = package.parent / "checkpoints"
     if not shelf.is_dir():
         return {}
-    return {path.name: path for path in shelf.iterdir() if path.is_dir() and not path.name.startswith(".")}
+    return {path.name: path for path in shelf.iterdir() if _holds_a_model(path)}
+
+
+def _holds_a_model(path: Path) -> bool:
+    """Whether a directory is a model, or a run that has one."""
+    return any((path / name).is_file() for name in (CONFIG_FILE, "best", "last"))
