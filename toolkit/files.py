@@ -205,12 +205,13 @@ def remove_directory(path: Path) -> None:
             doomed.unlink()
 
 
-def remove_leftovers(directory: Path) -> None:
-    """Clear away what interrupted writing has left below a directory that nobody else is writing to.
+def remove_leftovers(directory: Path, deep: bool = True) -> None:
+    """Clear away what interrupted writing has left in a directory that nobody else is writing to, and below it if deep.
 
     What was moved aside to be replaced, and was not replaced yet, takes its place again.
     """
-    for path in list(directory.rglob(f"{TEMPORARY}*{TEMPORARY_END}")):
+    pattern = f"{TEMPORARY}*{TEMPORARY_END}"
+    for path in list(directory.rglob(pattern) if deep else directory.glob(pattern)):
         _clear(path)
 
 

@@ -228,8 +228,8 @@ def test_killed_while_a_run_is_discarded(tmp_path: Path, whole, monkeypatch, nam
     if there:
         path.mkdir(parents=True)
     trainer = small_trainer(path, dropout=0.2, keep=2)
-    for inner in "data", "more":
-        (path / inner).mkdir()
+    for inner in "data/ids", ".toolkit-data.0a1b.tmp":
+        (path / inner).mkdir(parents=True)
     home = shutil if name == "rmtree" else Path
     original, count = getattr(home, name), []
 
@@ -246,6 +246,20 @@ def test_killed_while_a_run_is_discarded(tmp_path: Path, whole, monkeypatch, nam
     again = small_trainer(path, dropout=0.2, keep=2, create=not path.exists())
     again.train(again.run.resume() if path.exists() else None)
     assert bits(again) == bits(whole)
+
+
+def test_a_run_within_another_is_left_alone(tmp_path: Path) -> None:
+    """By whoever gives the outer one up, or resumes it while the inner one writes."""
+    outer = Run(tmp_path / "outer", {})
+    outer.create()
+    small_trainer(outer.path / "inner").train()
+    writing = outer.path / "inner" / ".toolkit-step-000008.0a1b.tmp"
+    writing.mkdir()
+    Run(outer.path, {}).resume()
+    outer.discard()
+    assert writing.exists()
+    assert load_model(outer.path / "inner" / "step-000006")
+    assert Run(outer.path, {}).resume() is None
 
 
 @pytest.mark.parametrize("name", ["last", "best"])

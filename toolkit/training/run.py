@@ -1,6 +1,7 @@
 """A training run on disk: a directory of model directories, of which `last` and `best` name one each.
 
     RUN/settings.json       what was asked for
+    RUN/data/               what is trained on, as recipes prepare it
     RUN/log.jsonl           one JSON object a line: training and validation figures
     RUN/step-000400/        a model (see `toolkit.models.storage`) with training/ beside it
     RUN/last, RUN/best      one line each: the name of a step directory
@@ -35,7 +36,8 @@ from toolkit.training.lock import locked
 from toolkit.training.progress import Progress
 from toolkit.training.settings import told_changes
 
-SETTINGS_FILE, LOG_FILE = "settings.json", "log.jsonl"
+SETTINGS_FILE, LOG_FILE, DATA = "settings.json", "log.jsonl", "data"
+_PREPARED = DATA, LOG_FILE  # what there may be before the first checkpoint
 
 
 class Run:
@@ -78,7 +80,7 @@ class Run:
                 raise ConfigError(self._in_the_way())
             self._created = True
             try:
-                remove_leftovers(self.path)
+                self._clear()
                 write_json(self.path / SETTINGS_FILE, self.settings)
             except (OSError, DataError) as error:
                 self.discard()
@@ -99,7 +101,7 @@ class Run:
                 return None
             if not (self.path / SETTINGS_FILE).exists():
                 raise ModelError(f"{self.path} is not a run: it has no {SETTINGS_FILE}")
-            remove_leftovers(self.path)
+            self._clear()
             changes = told_changes(read_json(self.path / SETTINGS_FILE), json.loads(json.dumps(self.settings)))
             if changes:
                 raise ConfigError(
@@ -115,9 +117,9 @@ class Run:
         if not self._created or self.steps():
             return
         with self.held(), suppress(OSError):  # what cannot be removed stays
-            for path in self.path.iterdir():
-                if path.name != SETTINGS_FILE:
-                    remove_directory(path)
+            self._clear()
+            for name in _PREPARED:
+                remove_directory(self.path / name)
             if self._is_blank(SETTINGS_FILE):
                 (self.path / SETTINGS_FILE).unlink(missing_ok=True)
             for path in self._made:
@@ -132,6 +134,12 @@ class Run:
             self._made = missing
             self.path.mkdir(parents=True, exist_ok=True)
             flush_to_disk(self.path.parent)
+
+    def _clear(self) -> None:
+        """Remove what interrupted writing has left of the run; not what is below another that lies within it."""
+        remove_leftovers(self.path, deep=False)
+        for path in (*self.steps(), self.path / DATA):
+            remove_leftovers(path)
 
     def _is_blank(self, but: str = "") -> bool:
         """Is there nothing in the directory but what interrupted writing has left, and this name?"""
