@@ -99,8 +99,8 @@ def _paths() -> Iterator[Kind]:
     for command, flag, problem in (
         (TRAIN, "--run", "cannot be created: "),
         (TRAIN, "--export", "cannot be written ("),
-        (AVERAGE.removesuffix(" --output mean"), "--output", "cannot be written ("),
-        (TRANSLATE.removesuffix(" --output"), "--output", "cannot be written: "),
+        (AVERAGE, "--output", "cannot be written ("),
+        (f"{TRANSLATE} new.txt", "--output", "cannot be written: "),
     ):
         what = f"{command.split()[0]} {flag}"
         circle = f"{problem}Too many levels of symbolic links"
