@@ -166,7 +166,7 @@ def test_a_directory_of_runs_is_no_model_and_none_is_named_so(tiny_model, tmp_pa
     monkeypatch.setattr(shelf, "__file__", str(tmp_path / "toolkit" / "models" / "shelf.py"))
     with pytest.raises(ModelError, match=r"no model 'seeds'.*\(en-ne, run\)"):
         toolkit.load("seeds")
-    with pytest.raises(ModelError, match=r"seeds holds several runs, and is none: give one of them, such as .*seed-1"):
+    with pytest.raises(ModelError, match=r"seeds is not a model, but has some in it: give one of them, such as .*"):
         toolkit.load(shelf_of / "seeds")
 
 

@@ -35,7 +35,7 @@ class Memory:
         self.iterations += 1
         return (Located(*pair, line) for pair, line in zip(self.pairs, count(2), strict=False))
 
-    def place(self, line: int) -> str:
+    def place(self, line: int, side: str = "source") -> str:
         return f"{self.name}, line {line}"
 
     def fingerprint(self) -> str:

@@ -140,7 +140,27 @@ def test_line_ends_and_marks_are_no_part_of_a_text(write, name, mark, end):
     between = "\t" if name == "p.tsv" else ","
     lines = [between.join(cells) for cells in (("en", "ne"), ("a", "क"), ("b", ""))]
     assert read(write(name, mark + end.join(lines) + end)) == [("a", "क", 2), ("b", "", 3)]
-    assert read(write(name, mark + end.join(lines)), ("2", "1")) == [("ne", "en", 1), ("क", "a", 2), ("", "b", 3)]
+    lines[0] = between.join(("y", "x"))  # with numbers there are no names
+    assert read(write(name, mark + end.join(lines)), ("2", "1")) == [("x", "y", 1), ("क", "a", 2), ("", "b", 3)]
+
+
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_a_csv_with_other_signs_between_its_columns_is_read(write, sign):
+    lines = ["en;ne;note", "Yes, I am.;हो;1,5", '"a; b";"c"""; ']
+    content = "\n".join(lines).replace(";", sign)
+    expected = [("Yes, I am.", "हो", 2), (f"a{sign} b", 'c"', 3)]
+    assert read(write("p.csv", content)) == expected
+    content = "\n".join(["x;y;z", *lines[1:]]).replace(";", sign)
+    assert read(write("p.csv", content), ("1", "2")) == [("x", "y", 1), *expected]
+
+
+@pytest.mark.parametrize("name", ["p.tsv", "p.csv"])
+def test_names_of_columns_are_no_pair(write, name):
+    between = "\t" if name == "p.tsv" else ","
+    for names in ("en", "ne"), ("English", "Nepali"), ("source", "target"):
+        path = write(name, "".join(f"{between.join(cells)}\n" for cells in (names, ("a", "क"))))
+        assert refusal(path, ("1", "2")).startswith(f"{name}, line 1 has names of columns, {', '.join(names)}, where")
+        assert read(path, names) == [("a", "क", 2)]
 
 
 def test_a_lone_cr_stays_in_its_text(write):

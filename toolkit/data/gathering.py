@@ -12,7 +12,7 @@ from toolkit.data.filters import PLACES, Filters, Finding, Findings, counted
 from toolkit.data.origins import Origins
 from toolkit.data.repeated import among, seen_before, text_hashes
 from toolkit.data.sentences import tidy
-from toolkit.data.sources import Located, PairSource
+from toolkit.data.sources import Located, PairSource, Side
 from toolkit.data.store import ArrayWriter, RaggedWriter, chunks, map_array
 from toolkit.errors import ConfigError, DataError
 
@@ -86,10 +86,10 @@ class Gathering:
                 ) from None
             yield (second, first, pair.line) if self.reverse else (first, second, pair.line)
 
-    def _refuse_blank(self, source: PairSource, pair: Located, side: str) -> None:
+    def _refuse_blank(self, source: PairSource, pair: Located, side: Side) -> None:
         if self.filters.empty == "refuse":
             raise DataError(
-                f"{source.place(pair.line)} has a blank {side}: write its text, delete the pair, "
+                f"{source.place(pair.line, side)} has a blank {side}: write its text, delete the pair, "
                 "or leave such pairs out with --filters.empty drop"
             )
 

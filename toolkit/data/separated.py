@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -11,6 +12,12 @@ from toolkit.data.readers import lines_of
 from toolkit.data.table import Columns, Table, listed, longest, missing_column, unit
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
+
+# What columns are called, and no sentence says: a file that begins so has a header.
+_NAME = re.compile(
+    "source|src|target|tgt|trg|text|sentence|translation|input|output|prompt|completion|english|nepali|en|ne",
+    re.IGNORECASE,
+)
 
 
 def check_tsv(file: BinaryIO, path: Path, columns: Columns) -> Table:
@@ -29,7 +36,11 @@ def check_tsv(file: BinaryIO, path: Path, columns: Columns) -> Table:
 def check_csv(file: BinaryIO, path: Path, columns: Columns) -> Table:
     """CSV is taken as RFC 4180 has it. Raises as `open_table` says."""
     csv.field_size_limit(max(csv.field_size_limit(), longest(columns)))  # the whole process has one limit
-    reader = csv.reader(_without_nul(lines_of(file, path, longest(columns)), path), strict=True)
+    lines = _without_nul(lines_of(file, path, longest(columns)), path)
+    first = next(lines)
+    # Where numbers have a decimal comma, spreadsheets write other signs between the columns.
+    sign = next((sign for sign in ",;\t" if sign in first), ",")
+    reader = csv.reader(chain([first], lines), strict=True, delimiter=sign)
     records, begin, header = 0, 1, []
     try:
         for records, fields in enumerate(reader, start=1):
@@ -43,7 +54,7 @@ def check_csv(file: BinaryIO, path: Path, columns: Columns) -> Table:
             f"{path}, line {begin} begins a row that is not CSV ({error}): "
             "write a quotation mark inside quoted text twice"
         ) from error
-    return _separated(path, columns, header, records, reader.line_num, {"sep": ","})
+    return _separated(path, columns, header, records, reader.line_num, {"sep": sign})
 
 
 def _separated(
@@ -59,6 +70,11 @@ def _separated(
             none = f"are no columns {' and '.join(columns)}" if len(columns) > 1 else f"is no column {columns[0]}"
             raise DataError(f"{path} has {counted(len(header), 'column')}: there {none}")
         indices = [int(column) - 1 for column in columns]
+        if all(_NAME.fullmatch(header[index]) for index in indices):
+            raise DataError(
+                f"{path}, line 1 has names of columns, {listed(header[index] for index in indices)}, where a numbered "
+                f"column begins with a {unit(columns)}: give the columns by name, or delete the line"
+            )
     else:
         indices = [_index(header, column, path, columns) for column in columns]
         if records == 1:

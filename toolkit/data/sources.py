@@ -5,7 +5,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from toolkit.data.readers import count_lines, iter_lines, opened
 from toolkit.data.table import Columns, Table
@@ -16,6 +16,9 @@ from toolkit.errors import ConfigError, DataError
 _TEXT_FILES = "a file of plain text is given as --text"
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*/[\w.-]+")
+
+
+Side = Literal["source", "target"]
 
 
 class Located(NamedTuple):
@@ -33,8 +36,8 @@ class PairSource(Protocol):
 
     def __iter__(self) -> Iterator[Located]: ...
 
-    def place(self, line: int) -> str:
-        """Where `Located.line` is to be found, for a sentence: "my.en, line 7"."""
+    def place(self, line: int, side: Side = "source") -> str:
+        """Where a side of the pair of `Located.line` is to be found, for a sentence: "my.en, line 7"."""
         ...
 
     def fingerprint(self) -> str:
@@ -58,8 +61,8 @@ class LineFiles:
         for number, texts in enumerate(self._texts(), start=1):
             yield Located(*texts, number)
 
-    def place(self, line: int) -> str:
-        return f"{self.name}, line {line}"
+    def place(self, line: int, side: Side = "source") -> str:
+        return f"{self._paths[side == 'target']}, line {line}"
 
     def fingerprint(self) -> str:
         return digest_of_files(self._paths)
@@ -93,7 +96,7 @@ class TableRows:
     def __iter__(self) -> Iterator[Located]:
         return (Located(*row) for row in table_rows(self._table))
 
-    def place(self, line: int) -> str:
+    def place(self, line: int, side: Side = "source") -> str:
         return self._table.place(line)
 
     def fingerprint(self) -> str:

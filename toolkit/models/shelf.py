@@ -28,9 +28,9 @@ def find_model(path_or_name: str | os.PathLike[str]) -> Path:
             if directory != candidate or (directory / CONFIG_FILE).exists():
                 return directory
         if path.is_dir():
-            runs = sorted(each for each in path.iterdir() if _holds_a_model(each))
-            if runs:
-                raise ModelError(f"{path} holds several runs, and is none: give one of them, such as {runs[0]}")
+            found = sorted(each for each in path.iterdir() if _holds_a_model(each))
+            if found:
+                raise ModelError(f"{path} is not a model, but has some in it: give one of them, such as {found[0]}")
             raise ModelError(f"{path} is not a model: it has no {CONFIG_FILE}")
     names = ", ".join(sorted(shipped)) or "none is shipped"
     raise ModelError(f"there is no model {str(path_or_name)!r}: give the path of a directory, or a name ({names})")

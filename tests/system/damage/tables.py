@@ -33,8 +33,8 @@ CSV = {
     "a quotation mark that is not closed": ('en,ne\n"I am,म\n', "line 2 begins a row that is not CSV"),
     "a quotation mark within quoted text": ('en,ne\n"I "am" so",म\n', "line 2 begins a row that is not CSV"),
     "a comma within plain text": ("en,ne\nI am, so,म\n", "line 2 has 3 columns, the first line has 2"),
-    "semicolons between the columns": ("en;ne\nI am;म\n", "has no column en, only en;ne"),
-    "tabs between the columns": (HEADER + ROW, "has no column en, only en"),
+    "semicolons between names, commas between texts": ("en;ne\nI am,म\n", "line 2 has 1 column, the first line has 2"),
+    "bars between the columns": ("en|ne\nI am|म\n", "has no column en, only en|ne"),
 }
 JSONL = {
     "a line that is cut off": (OBJECT + '{"en": "I a', "line 2 is not a JSON object"),

@@ -134,11 +134,12 @@ def _lines_that_do_not_fit() -> Iterator[Kind]:
     for number, (name, how) in enumerate(harms):
         for file, command in READERS[1 + number % 2 :: 2]:
             yield Kind(name, command, file, change(file, how))
-    for name, line, says in [
-        ("a blank source", b"", "lines.en, line 1 has a blank source"),
-        ("white space for a source", "\u3000 \xa0\t".encode(), "lines.en, line 1 has a blank source"),
+    for name, line, file, side in [
+        ("a blank source", b"", "lines.en", "source"),
+        ("white space for a source", "\u3000 \xa0\t".encode(), "lines.en", "source"),
+        ("a blank target", b"", "lines.ne", "target"),
     ]:
-        yield Kind(name, TRAIN, says, change("lines.en", _first(line)))
+        yield Kind(name, TRAIN, f"{file}, line 1 has a blank {side}", change(file, _first(line)))
 
 
 def _joined(content: bytes) -> bytes:
