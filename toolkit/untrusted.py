@@ -24,6 +24,7 @@ from typing import Any, BinaryIO
 
 SETTINGS_BYTES = 1 << 24  # the most that a file of settings or figures may have
 VOCABULARY_BYTES = 1 << 28  # the most that a tokenizer, or a list of tokens or tensors, may have
+LOG_BYTES = 1 << 30  # the most that the log of a run may have
 DEEPEST = 64  # lists and objects within each other
 LARGEST = 2**63 - 1  # the largest whole number that a file may hold, and with its sign the smallest
 

@@ -28,6 +28,7 @@ from toolkit.untrusted import OBJECT, SETTINGS_BYTES, Record, Schema, UnfitError
 FORMAT_VERSION = 1
 CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
 
+_NAME_BYTES = 1 << 12  # of a file that names a checkpoint
 _STORED = ("F32", "F16", "F64")
 
 # Every kind of model that a directory can hold, by the name in its config.json.
@@ -68,7 +69,7 @@ def model_directory(path: str | os.PathLike[str]) -> Path:
 
 def named_checkpoint(pointer: Path) -> Path:
     """The checkpoint beside it that a file names.  Raises ModelError where it names none, OSError where it cannot."""
-    name = pointer.read_text(encoding="utf-8", errors="replace").strip()
+    name = read_bytes(pointer, _NAME_BYTES).decode(errors="replace").strip()
     if not re.fullmatch(r"[\w.-]{1,255}", name):
         raise ModelError(f"{pointer} is damaged: it does not name a checkpoint")
     return pointer.with_name(name)

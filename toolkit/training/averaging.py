@@ -10,6 +10,7 @@ from toolkit.errors import ModelError
 from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.storage import CONFIG_FILE, METRICS_FILE, WEIGHTS_FILE, load_model, read_json
 from toolkit.nn.module import Model
+from toolkit.untrusted import VOCABULARY_BYTES, read_bytes
 
 
 def average_models(directories: Sequence[Path]) -> Model:
@@ -35,9 +36,13 @@ def tokenizer_files(directory: Path) -> dict[str, bytes]:
     """
     own = (CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE)
     try:
-        files = {path.name: path.read_bytes() for path in sorted(directory.iterdir()) if _is_tokenizer(path, own)}
+        files = {
+            path.name: read_bytes(path, VOCABULARY_BYTES)
+            for path in sorted(directory.iterdir())
+            if _is_tokenizer(path, own)
+        }
     except OSError as error:
-        raise ModelError(f"{directory} cannot be read: {error.strerror}") from None
+        raise ModelError(f"{error.filename or directory} cannot be read: {error.strerror}") from None
     if not files and read_json(directory / CONFIG_FILE).get("kind") != AutoEncoder.kind:
         raise ModelError(f"{directory} has no tokenizer: copy the whole model again")
     return files

@@ -35,6 +35,7 @@ from toolkit.training.checkpoint import Saved, read_checkpoint, read_progress, w
 from toolkit.training.lock import locked
 from toolkit.training.progress import Progress
 from toolkit.training.settings import told_changes
+from toolkit.untrusted import LOG_BYTES, UnfitError, parse_json, read_bytes
 
 SETTINGS_FILE, LOG_FILE, DATA = "settings.json", "log.jsonl", "data"
 _PREPARED = DATA, LOG_FILE  # what there may be before the first checkpoint
@@ -277,10 +278,10 @@ class Run:
 
     def _cut_log(self, update: int) -> None:
         path, kept = self.path / LOG_FILE, []
-        for line in path.read_bytes().splitlines(keepends=True) if path.exists() else ():
+        for line in read_bytes(path, LOG_BYTES).splitlines(keepends=True) if path.exists() else ():
             try:
-                record = json.loads(line) if line.endswith(b"\n") else None
-            except (ValueError, RecursionError):
+                record = parse_json(line) if line.endswith(b"\n") else None
+            except UnfitError:
                 record = None
             if isinstance(record, dict) and isinstance(record.get("update"), int) and record["update"] <= update:
                 kept.append(line)

@@ -16,6 +16,7 @@ from toolkit.training.lock import is_locked
 from toolkit.training.progress import Progress
 from toolkit.training.run import LOG_FILE, SETTINGS_FILE, Run
 from toolkit.training.settings import flat_settings
+from toolkit.untrusted import UnfitError, open_regular, parse_json
 
 SCORES = ("loss", "chrf", "bleu")
 _SEED = "training.seed"
@@ -116,12 +117,12 @@ def _is_finished(progress: Progress, record: RunRecord) -> bool:
 def _diverged(path: Path) -> bool:
     """Does the log end with divergence?  Only its end is read."""
     try:
-        with (path / LOG_FILE).open("rb") as file:
+        with open_regular(path / LOG_FILE) as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - (1 << 16)))
             lines = file.read().splitlines()
-        return bool(lines) and "diverged" in json.loads(lines[-1])
-    except (OSError, ValueError, TypeError, RecursionError):
+        return bool(lines) and "diverged" in parse_json(lines[-1])
+    except (OSError, UnfitError, TypeError):
         return False
 
 

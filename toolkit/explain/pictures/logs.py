@@ -13,12 +13,11 @@ from toolkit.errors import DataError, ModelError
 from toolkit.functional.arrays import Array
 from toolkit.training.run import LOG_FILE
 from toolkit.training.table import find_runs
-from toolkit.untrusted import ANYTHING, Record, UnfitError, Whole, check, parse_json, read_bytes
+from toolkit.untrusted import ANYTHING, LOG_BYTES, Record, UnfitError, Whole, check, parse_json, read_bytes
 
 TRAINING, VALIDATION = "training", "validation"
 AXES = ("updates", "tokens", "seconds")
 _COUNTERS = ("update", "epoch", "seconds")
-_MOST_BYTES = 1 << 30  # of a log
 _RECORD = Record({"update": Whole(0, 2**53)}, needed=("update",), others=ANYTHING)  # a float holds no more than that
 _MOST = 1e100  # of a figure: no axis reaches further
 
@@ -89,7 +88,7 @@ def read_log(run: Path, name: str) -> RunLog:
     """
     path, reading = run / LOG_FILE, _Reading()
     try:
-        content = read_bytes(path, _MOST_BYTES) if path.exists() else b""
+        content = read_bytes(path, LOG_BYTES) if path.exists() else b""
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
