@@ -108,7 +108,7 @@ def test_looking_up_gives_the_targets_and_says_how_much_is_known_already():
 def test_what_cannot_be_looked_up_is_refused():
     with pytest.raises(DataError, match="no training sentence"):
         nearest(["a"], [])
-    with pytest.raises(DataError, match="2 training sources for 1 targets"):
+    with pytest.raises(DataError, match="2 training sources and 1 target are given"):
         look_up(["a"], ["a", "b"], ["c"])
     with pytest.raises(DataError, match="no sentence to look up"):
         look_up([], ["a"], ["c"])

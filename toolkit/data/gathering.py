@@ -145,7 +145,8 @@ def take_out(rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     if count < 1:
         raise ConfigError(f"valid_lines is {count}: validation needs at least one pair, or files of its own")
     if count * 2 > len(rows):
-        raise DataError(f"{len(rows)} pairs are too few to take {count} out for validation: lower --valid-lines")
+        there_are = "1 pair is" if len(rows) == 1 else f"{len(rows)} pairs are"
+        raise DataError(f"{there_are} too few to take {count} out for validation: lower --valid-lines")
     taken = np.zeros(len(rows), bool)
     taken[np.arange(count) * len(rows) // count] = True
     return rows[~taken], rows[taken]

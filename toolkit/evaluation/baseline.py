@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolkit.display import counted
 from toolkit.errors import DataError
 from toolkit.evaluation.lookup import nearest
 from toolkit.tokenization.normal_form import normal_form
@@ -28,7 +29,7 @@ def look_up(sources: Sequence[str], train_sources: Sequence[str], train_targets:
     """
     if len(train_sources) != len(train_targets):
         raise DataError(
-            f"there are {len(train_sources)} training sources for {len(train_targets)} targets: "
+            f"{counted(len(train_sources), 'training source')} and {counted(len(train_targets), 'target')} are given: "
             "each line needs its counterpart"
         )
     if not sources:

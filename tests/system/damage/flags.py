@@ -54,7 +54,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "half a character on the command line": ("caf\udce9", "UTF-8"),
         "a prefix of half a character": ("--prefix \udce9", "UTF-8"),
         "a model that there is not": ("--model no-such-model", "there is no model 'no-such-model'"),
-        "a model of no name": ("--model=", ". holds several runs, and is none"),
+        "a model of no name": ("--model=", "is not a model"),
         "a model of an endless name": (f"--model {'x' * 260}", "there is no model 'xxx"),
         "a path below a file as a model": ("--model lines.en/model", "there is no model 'lines.en/model'"),
         "a directory of something else as a model": ("--model hub", "hub is not a model: it has no config.json"),
