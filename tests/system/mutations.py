@@ -4,7 +4,7 @@ import copy
 import json
 import random
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 Mutation = Callable[[bytes, random.Random], bytes]
@@ -208,7 +208,7 @@ def _form(entry: dict[str, Any], part: bytes, rng: random.Random) -> bytes:
 
 def fields_of_protobuf(content: bytes, rng: random.Random) -> bytes:
     """A field of a SentencePiece model, or one within it, is gone, twice there, or another; all lengths are right."""
-    fields = list(_fields(content))
+    fields = list(fields_of(content))
     # The settings are the last fields, and pieces are all the others.
     place = rng.choice((rng.randrange(len(fields)), rng.randrange(min(len(fields), 20)), -1, -2))
     number, kind, value = fields[place]
@@ -220,11 +220,11 @@ def fields_of_protobuf(content: bytes, rng: random.Random) -> bytes:
         case 2:
             fields[place] = number, kind, value[: rng.randrange(len(value) + 1)]
         case _ if kind == 2 and value:
-            inner = list(_fields(value))
+            inner = list(fields_of(value))
             at = rng.randrange(len(inner))
             inner[at] = _field(inner[at], rng)
-            fields[place] = number, kind, b"".join(map(_written, inner if rng.random() < 0.8 else inner[:at]))
-    return b"".join(map(_written, fields))
+            fields[place] = number, kind, written_fields(inner if rng.random() < 0.8 else inner[:at])
+    return written_fields(fields)
 
 
 Field = tuple[int, int, bytes]  # number, kind, and the value: a number as its bytes
@@ -251,7 +251,8 @@ def _field(field: Field, rng: random.Random) -> Field:
     return number, kind, rng.choice((b"\0", b"\1", b"\2", b"\3", b"\x7f", b"\xff" * 9 + b"\1", b"\xff\xff\xff\xff\x07"))
 
 
-def _fields(message: bytes) -> Iterator[Field]:
+def fields_of(message: bytes) -> Iterator[Field]:
+    """The fields of a message in the format of protocol buffers."""
     place = 0
     while place < len(message):
         key, place = _varint(message, place)
@@ -262,6 +263,11 @@ def _fields(message: bytes) -> Iterator[Field]:
         else:
             place = _varint(message, place)[1] if kind == 0 else place + (4 if kind == 5 else 8)
         yield key >> 3, kind, message[begin:place]
+
+
+def written_fields(fields: Iterable[Field]) -> bytes:
+    """The message that has these fields."""
+    return b"".join(map(_written, fields))
 
 
 def _varint(message: bytes, place: int) -> tuple[int, int]:

@@ -27,6 +27,7 @@ from tests.system.damage import (
     symbols,
     tables,
     texts,
+    untrusted,
     vectors,
 )
 from tests.system.damage.room import RECIPES, TRAIN, TRAIN_LM, Kind, contents, obey
@@ -35,7 +36,7 @@ GROUPS = (
     *(texts, tables, models, language, chat, symbols, flags, runs, disks),
     *(language_recipe, language_runs, chat_recipes, preference_recipe),
     *(exchange, exchange_ctranslate2, exchange_words),
-    *(explain, vectors, names),
+    *(explain, vectors, names, untrusted),
 )
 KINDS = [kind for group in GROUPS for kind in group.kinds()]
 

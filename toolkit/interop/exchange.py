@@ -173,12 +173,14 @@ def _never_written(model: Model, vocabulary: Vocabulary, names: Sequence[str | N
 
 
 def _check_sizes(model: Model, tokenizer: Tokenizer, where: Path) -> None:
-    """Raises ModelError where the tokenizer is another model's."""
+    """Raises ModelError where the tokenizer is another model's, or has nothing that could be written."""
     if tokenizer.vocab_size != model.config.vocab_size:
         raise ModelError(
             f"{where} has a tokenizer of {tokenizer.vocab_size} tokens and a model of {model.config.vocab_size}: "
             "copy both from one directory"
         )
+    if tokenizer.vocab_size <= len(SPECIAL_TOKENS):
+        raise ModelError(f"{where} has no tokens but special ones: a text needs others")
 
 
 def _ctranslate2_name(model: Model) -> str:

@@ -118,7 +118,7 @@ def _own(found: TokenizerDirectory) -> Tokenizer | None:
     symbols, bytes_alone = pieces[FIRST_TOKEN:], ByteTokenizer()
     if pieces == [bytes_alone.piece(index) for index in range(bytes_alone.vocab_size)]:
         return bytes_alone
-    return CharacterTokenizer(symbols) if symbols == sorted(symbols) and max(map(len, symbols)) == 1 else None
+    return CharacterTokenizer(symbols) if symbols == sorted(symbols) and {*map(len, symbols)} == {1} else None
 
 
 def _marian(found: TokenizerDirectory) -> ReadTokenizer:
