@@ -162,7 +162,10 @@ class TokenizerDirectory:
         added = {index: token for token, index in self.json(ADDED_FILE).items()}
         added |= {token["id"]: token["content"] for token in self.json(LIBRARY_FILE).get("added_tokens") or []}
         listed = self.settings.get("added_tokens_decoder") or {}
-        return added | {int(index): _content(token) for index, token in listed.items() if _INDEX.fullmatch(index)}
+        if odd := [index for index in listed if not _INDEX.fullmatch(index)]:
+            path = self.path / SETTINGS_FILE
+            raise ModelError(f"{path} is damaged: it has no number for an added token, but {odd[0]!r:.20}")
+        return added | {int(index): _content(token) for index, token in listed.items()}
 
     def library_content(self) -> tuple[Json, Path]:
         """What the `tokenizers` library reads, and where it is from: tokenizer.json, or vocab.json and merges.txt.
