@@ -139,7 +139,7 @@ def _changed(value: Any, rng: random.Random) -> Any:
         case 1 | 2:
             other = _hostile(rng)
             inner.update({str(other)[:99]: other}) if isinstance(inner, dict) else inner.insert(key, other)
-        case 3 if isinstance(inner[key], int | float) and not isinstance(inner[key], bool):
+        case 3 if type(inner[key]) in (int, float) and abs(inner[key]) < 1e300:
             inner[key] = rng.choice((-inner[key], inner[key] + 1, inner[key] - 1, float(inner[key]), str(inner[key])))
         case 4:
             inner[key] = copy.deepcopy(inner[rng.choice(list(inner))] if isinstance(inner, dict) else rng.choice(inner))

@@ -113,6 +113,14 @@ KINDS: dict[str, tuple[str, Harm, str]] = {
         f"a context of {number} tokens": (READ, models.setting(max_length=number), "at most 1,048,576 tokens")
         for number in (10**7, 10**9, 2**62)
     },
+    **{
+        f"waves of a million positions, for {format}": (
+            f"export gpt out --to {format}",
+            edit("gpt/config.json", lambda config: config["model"].update(positions="sinusoidal", max_length=1 << 20)),
+            "a table of its 1,048,576 positions would be larger than the model",
+        )
+        for format in ("hugging-face", "ctranslate2")
+    },
     "a context beyond 64 bits": (READ, models.setting(max_length=2**64), "it has a number of 20 digits"),
     "a score of 400 digits": ("info model", raw(models.METRICS, "test", "9" * 400), "it has a number of 400 digits"),
     "figures nested 900 deep": ("info model", raw(models.METRICS, "test", "[" * 900 + "]" * 900), "nested too deeply"),
