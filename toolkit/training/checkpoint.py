@@ -11,7 +11,7 @@ from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.models.storage import load_model, read_arrays, read_json, write_json
 from toolkit.nn.module import Model
-from toolkit.training.progress import Progress
+from toolkit.training.progress import PROGRESS, Progress
 
 _VECTORS_FILE, _STATE_FILE = "training/moments.safetensors", "training/state.json"
 
@@ -55,4 +55,4 @@ def read_checkpoint(directory: Path) -> Saved:
 
 def read_progress(directory: Path) -> Progress:
     """Where the run stood.  Raises ModelError where the checkpoint is missing or damaged."""
-    return Progress.from_json(read_json(directory / _STATE_FILE, "checkpoint"), directory / _STATE_FILE)
+    return Progress(**read_json(directory / _STATE_FILE, "checkpoint", PROGRESS))

@@ -3,11 +3,10 @@
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from toolkit.errors import ModelError
 from toolkit.functional.output_loss import LossSums
+from toolkit.untrusted import OBJECT, Maybe, Number, Only, Record, Whole
 
 
 @dataclass
@@ -26,35 +25,6 @@ class Progress:
     tokens: int = 0
     scores: dict[str, Any] = field(default_factory=dict)  # of the last validation
     averages: dict[str, float] = field(default_factory=dict)  # sums since the last line of the log
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any], where: Path) -> "Progress":
-        """What was saved in the file `where`.  Raises ModelError where it is not that."""
-        expected = dataclasses.asdict(cls())
-        odd = sorted((values.keys() ^ expected.keys()) - (_ADDED - values.keys()))
-        if odd:
-            raise ModelError(f"{where} is damaged or from another version: look at {odd[0]!r}")
-        for name, value in values.items():
-            if not _fits(value, expected[name]):
-                raise ModelError(f"{where} is damaged: {name} is {value!r}")
-        for name, value in values.get("averages", {}).items():
-            if type(value) not in (int, float) or (name in _COUNTS and not value >= 0):
-                raise ModelError(f"{where} is damaged: among the averages, {name} is {value!r}")
-        return cls(**values)
-
-
-_ADDED = {"validated", "rollbacks", "averages"}  # older runs do not have them
-
-
-def _fits(value: Any, default: Any) -> bool:
-    """Is a value from a file of the kind that the default is?"""
-    if isinstance(default, dict):
-        return isinstance(value, dict)
-    if isinstance(default, int):
-        return type(value) is int and value >= 0
-    if value is None:
-        return default is None
-    return type(value) in (int, float) and math.isfinite(value)
 
 
 def loss_scores(sums: LossSums) -> dict[str, float]:
@@ -89,3 +59,15 @@ class Averages:
 
 _UPDATES, _NORMS, _SECONDS = "updates", "gradient_norms", "seconds"  # beside the task's own sums
 _COUNTS = {_UPDATES, _SECONDS, "tokens"}
+
+_SCHEMAS = {int: Whole(0), float: Number(), dict: OBJECT}
+_FIGURE = Only("a number", lambda value: type(value) in (int, float))  # a sum may be no longer finite
+_OWN = {
+    "best": Maybe(Number()),
+    "averages": Record(dict.fromkeys(_COUNTS, Number(0)), others=_FIGURE),
+}
+_FIELDS = {name: _SCHEMAS.get(type(value)) for name, value in dataclasses.asdict(Progress()).items()} | _OWN
+_ADDED = {"validated", "rollbacks", "averages"}  # older runs do not have them
+
+# What a file may hold as a `Progress`.
+PROGRESS = Record(_FIELDS, needed=[name for name in _FIELDS if name not in _ADDED])
