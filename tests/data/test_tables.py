@@ -256,6 +256,14 @@ def test_what_is_wrong_is_told_with_its_line(write, name, content, problem):
     assert problem in refusal(write(name, content))
 
 
+def test_the_limit_of_fields_that_the_whole_process_has_is_left_as_it_was(write):
+    before = csv.field_size_limit()
+    open_table(write("p.csv", "en,ne\na,b\n"), ("en",))
+    assert csv.field_size_limit() == before
+    refusal(write("q.csv", 'en,ne\na,"b\nc,d\n'))
+    assert csv.field_size_limit() == before
+
+
 def test_values_of_parquet_that_are_no_texts_are_refused(tmp_path):
     for value, kind in ((5, "type int"), (None, "null"), (["a"], "type list"), (b"a", "type bytes")):
         path = write_parquet(tmp_path / "p.parquet", {"en": [value], "ne": ["b"]})

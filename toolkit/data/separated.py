@@ -35,13 +35,13 @@ def check_tsv(file: BinaryIO, path: Path, columns: Columns) -> Table:
 
 def check_csv(file: BinaryIO, path: Path, columns: Columns) -> Table:
     """CSV is taken as RFC 4180 has it. Raises as `open_table` says."""
-    csv.field_size_limit(max(csv.field_size_limit(), longest(columns)))  # the whole process has one limit
     lines = _without_nul(lines_of(file, path, longest(columns)), path)
     first = next(lines)
     # Where numbers have a decimal comma, spreadsheets write other signs between the columns.
     sign = next((sign for sign in ",;\t" if sign in first), ",")
     reader = csv.reader(chain([first], lines), strict=True, delimiter=sign)
     records, begin, header = 0, 1, []
+    others_limit = csv.field_size_limit(longest(columns))  # the whole process has one
     try:
         for records, fields in enumerate(reader, start=1):
             if records == 1:
@@ -54,6 +54,8 @@ def check_csv(file: BinaryIO, path: Path, columns: Columns) -> Table:
             f"{path}, line {begin} begins a row that is not CSV ({error}): "
             "write a quotation mark inside quoted text twice"
         ) from error
+    finally:
+        csv.field_size_limit(others_limit)
     return _separated(path, columns, header, records, reader.line_num, {"sep": sign})
 
 
