@@ -15,8 +15,8 @@ from tests.checks import random_model, small_config, small_gpt_config
 from toolkit.decoding import ContinuationConfig, GenerationConfig, continue_prompts, generate, score
 from toolkit.interop.ctranslate2 import Reading, read, write, write_weights
 from toolkit.interop.ctranslate2_file import read_variables
-from toolkit.interop.vocabulary import ABSENT, Vocabulary
-from toolkit.models.gpt import GPT
+from toolkit.interop.vocabulary import Vocabulary
+from toolkit.models.gpt import ABSENT, GPT
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape

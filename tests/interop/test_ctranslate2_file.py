@@ -15,8 +15,7 @@ from toolkit.errors import ModelError
 from toolkit.interop.ctranslate2 import read, write_weights
 from toolkit.interop.ctranslate2_file import Variables, dequantised, read_variables, write_variables
 from toolkit.interop.ctranslate2_tokens import distinct
-from toolkit.interop.vocabulary import ABSENT
-from toolkit.models.gpt import GPT
+from toolkit.models.gpt import ABSENT, GPT
 from toolkit.models.seq2seq import Seq2Seq
 
 Arrays = dict[str, np.ndarray]

@@ -14,7 +14,8 @@ from tests.interop.foreign_models import edit
 from toolkit.data.collate import text_batch, translation_batch
 from toolkit.errors import ModelError
 from toolkit.interop.hugging_face import HuggingFaceModel, read_hugging_face, write_hugging_face
-from toolkit.interop.vocabulary import ABSENT, Vocabulary
+from toolkit.interop.vocabulary import Vocabulary
+from toolkit.models.gpt import ABSENT
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape

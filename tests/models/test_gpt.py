@@ -10,7 +10,7 @@ from tests.checks import DROPOUT, batch_of_texts, gpt_batch, random_model, small
 from tests.models.reference_gpt import reference_logits, reference_loss
 from toolkit.decoding.cache import Cache
 from toolkit.errors import ConfigError
-from toolkit.models.gpt import GPT, GPTBatch, GPTConfig
+from toolkit.models.gpt import ABSENT, GPT, GPTBatch, GPTConfig
 from toolkit.nn import rows as rows_module
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
@@ -143,6 +143,16 @@ def test_a_final_norm_of_zero_leaves_no_preference(config: GPTConfig, dtype: typ
     sums = model.loss(gpt_batch(rng, LENGTHS), Tape())
     tolerance = 1e-6 if dtype is np.float32 else 1e-12
     assert sums.loss / sums.tokens == pytest.approx(math.log(30), rel=0, abs=tolerance)
+
+
+def test_what_import_forbids_can_be_permitted_and_what_was_learned_stays() -> None:
+    model = random_model(small_gpt_config(output_bias=True), np.random.default_rng(0))
+    bias = model.output_bias.data
+    bias[[5, 7]] = ABSENT
+    before = bias.copy()
+    model.permit([4, 5, 6])
+    assert bias[5] == 0
+    assert np.array_equal(np.delete(bias, 5), np.delete(before, 5))
 
 
 def test_dropout_is_off_without_a_generator_and_follows_its_seed() -> None:

@@ -45,7 +45,9 @@ class Fitting:
         long = [place for place, line in enumerate(lines) if not self._fits(line, self._check)]
         names = [window.where(place + 1) for place in long]
         if self._policy == "truncate":
-            whole = [self._cut(line) if place in long else line for place, line in enumerate(lines)]
+            whole = list(lines)
+            for place in long:
+                whole[place] = self._cut(lines[place])
             return Answer(answer(window._replace(lines=whole), long), names)
         outputs, begin = [], 0
         for place in [*long, len(lines)]:

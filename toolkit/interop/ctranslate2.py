@@ -34,9 +34,9 @@ from toolkit.interop.ctranslate2_variables import Source
 from toolkit.interop.foreign_settings import OWN_ENTRY, Config, ForeignSettings, own_settings
 from toolkit.interop.tokenizer_directory import own_end
 from toolkit.interop.tokenizer_writing import write_models
-from toolkit.interop.vocabulary import ABSENT, Vocabulary, in_own_order, with_own_begin
+from toolkit.interop.vocabulary import Vocabulary, in_own_order, with_own_begin
 from toolkit.interop.written_positions import written_waves
-from toolkit.models.gpt import GPTConfig
+from toolkit.models.gpt import ABSENT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, new_model, write_json
 from toolkit.nn.module import Model

@@ -8,7 +8,7 @@ import numpy as np
 
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
-from toolkit.interop.vocabulary import ABSENT
+from toolkit.models.gpt import ABSENT
 from toolkit.tokenization.special import EOS
 from toolkit.tokenization.storage import write_file
 from toolkit.untrusted import VOCABULARY_BYTES, Items, Text, check, parse_json, read_bytes

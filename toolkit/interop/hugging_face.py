@@ -22,8 +22,9 @@ from toolkit.interop.generation_settings import (
     kept_generation,
 )
 from toolkit.interop.language_models import GPT2, Llama, Starcoder2
-from toolkit.interop.vocabulary import ABSENT, Vocabulary, in_foreign_order, in_own_order
+from toolkit.interop.vocabulary import Vocabulary, in_foreign_order, in_own_order
 from toolkit.interop.written_positions import with_written_positions
+from toolkit.models.gpt import ABSENT
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, is_larger, new_model, write_json
 from toolkit.nn.module import Model

@@ -15,12 +15,8 @@ import numpy as np
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.interop.foreign_settings import Config
-from toolkit.models.gpt import GPTConfig
+from toolkit.models.gpt import ABSENT, GPTConfig
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
-
-# The output bias of an id that must never be written: exp of it is 0, so the probabilities of all others are those of
-# a model that does not have the id. float16 holds it exactly.
-ABSENT = -1e4
 
 # Where several of our ids are one foreign token, the first of these is the one that is written for it.
 _WRITTEN_FIRST = (EOS, UNK, PAD, BOS)

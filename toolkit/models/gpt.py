@@ -26,6 +26,10 @@ from toolkit.tokenization.special import BOS
 
 _STD = 0.02  # of all initial weights, as in GPT-2
 
+# The output bias of an id that must never be written: exp of it is 0, so the probabilities of all others are those of
+# a model that does not have the id. float16 holds it exactly.
+ABSENT = -1e4
+
 
 @dataclass(frozen=True)
 class GPTConfig:
@@ -105,9 +109,13 @@ class GPT(Model):
         self.output_bias = Parameter((config.vocab_size,), zeros, trained=not fixed) if config.output_bias else None
 
     def permit(self, ids: Sequence[int]) -> None:
-        """Let tokens be written that import has forbidden: only their rows decide from now on."""
+        """Let those of the tokens be written that import has forbidden: only their rows decide from now on.
+
+        A bias that was learned stays.
+        """
         if self.output_bias:
-            self.output_bias.data[list(ids)] = 0
+            bias = self.output_bias.data
+            bias[[each for each in ids if bias[each] <= ABSENT / 2]] = 0
 
     def read(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """What the model makes of the texts so far.  Shapes: ids (N,) -> (N, D)."""
