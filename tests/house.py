@@ -39,7 +39,9 @@ def size_of(path: Path) -> Size:
 
 
 def _counts(node: ast.AST) -> bool:
-    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    docstring = (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    )
     return isinstance(node, ast.stmt) and not docstring
 
 

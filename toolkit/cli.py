@@ -24,11 +24,11 @@ VERBS = {
     ),
     "runs": ("runs.Runs", "Compare training runs: settings that differ, scores, time."),
     "plot": ("plot.Plot", "Draw the training curves of runs, as PNG or SVG."),
-    "average": ("average.Average", "Average the weights of several checkpoints into one model."),
-    "import": ("import_model.ImportModel", "Make a model of transformers or CTranslate2 one of this toolkit."),
-    "export": ("export_model.ExportModel", "Write a model for transformers or CTranslate2."),
-    "presets": ("presets.Presets", "Show the named shapes of language models and their sizes."),
-    "info": ("info.Info", "Show what a model is, how large it is and how well it did."),
+    "average": ("models.Average", "Average the weights of several checkpoints into one model."),
+    "import": ("models.ImportModel", "Make a model of transformers or CTranslate2 one of this toolkit."),
+    "export": ("models.ExportModel", "Write a model for transformers or CTranslate2."),
+    "presets": ("models.Presets", "Show the named shapes of language models and their sizes."),
+    "info": ("models.Info", "Show what a model is, how large it is and how well it did."),
     "explain": ("explain.explain", "Follow a sentence through a model, number by number, and prove every derivative."),
 }
 

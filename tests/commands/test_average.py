@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import toolkit
-from toolkit.commands.average import Average
+from toolkit.commands.models import Average
 from toolkit.errors import ConfigError, ModelError
 from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
 

@@ -1,0 +1,258 @@
+"""The verbs for models as files: info, presets, average, import, export."""
+
+import shlex
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from toolkit.commands.console import aligned, emit
+from toolkit.display import json_text, tell
+from toolkit.errors import ConfigError, ModelError
+from toolkit.files import check_new_directory, new_directory
+from toolkit.models.autoencoder import AutoEncoder
+from toolkit.models.gpt import GPT, GPTConfig
+from toolkit.models.presets import PRESETS
+from toolkit.models.shelf import find_model, read_found, read_model
+from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, load_model, read_json, read_metrics, save_model
+from toolkit.models.tensors import read_tensors
+from toolkit.nn.module import Model
+from toolkit.text_model import TextModel
+from toolkit.tokenization import load_tokenizer
+
+if TYPE_CHECKING:
+    from toolkit.interop import Exchanged
+
+
+@dataclass
+class Info:
+    """Show what a model is: kind, settings, parameters, size on disk, tokenizer, scores, and how it was trained."""
+
+    model: Positional[str]
+    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    json: bool = False
+    """Print one JSON object instead of text."""
+
+    def run(self) -> None:
+        facts = read_model(self.model, describe)
+        emit([json_text(facts)] if self.json else _lines(facts))
+
+
+def describe(directory: Path) -> dict[str, Any]:
+    """Collect all facts about a model.  Raises ModelError where it is damaged: all of it is read."""
+    config, metrics = read_json(directory / CONFIG_FILE), read_metrics(directory)
+    model = load_model(directory)
+    tokenizer = None if isinstance(model, AutoEncoder) else load_tokenizer(directory)
+    if tokenizer:
+        TextModel(model, tokenizer, str(directory))  # which refuses a tokenizer of another model
+    parts: dict[str, int] = {}
+    for name, parameter in model.parameters().items():
+        part = name.removeprefix("trunk.").split(".")[0]
+        parts[part] = parts.get(part, 0) + parameter.data.size * parameter.trained
+    return {
+        "model": str(directory),
+        "kind": config["kind"],
+        "format": config["format"],
+        "parameters": {"total": model.parameter_count, **parts},
+        "bytes": {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()},
+        "weights": ", ".join(sorted({tensor.dtype for tensor in read_tensors(directory / WEIGHTS_FILE).values()})),
+        "tokenizer": tokenizer and {"kind": type(tokenizer).__name__, "vocab_size": tokenizer.vocab_size},
+        "settings": config["model"],
+        "command": metrics.pop("command", None),
+        "training": settings if isinstance(settings := metrics.pop("settings", {}), dict) else {},
+        "metrics": metrics,
+    }
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    sizes, parameters, tokenizer = facts["bytes"], facts["parameters"], facts["tokenizer"]
+    reads = f"{tokenizer['kind']}, {tokenizer['vocab_size']} tokens" if tokenizer else "none: it reads vectors"
+    lines = [
+        f"model       {facts['model']}",
+        f"kind        {facts['kind']}, format {facts['format']}",
+        f"tokenizer   {reads}",
+        f"on disk     {sum(sizes.values()) / 1e6:.2f} MB, weights as {facts['weights']}",
+        f"made by     {facts['command'] or 'not recorded'}",
+    ]
+    parts = {name: f"{count:,}" for name, count in parameters.items()}
+    training = {name: value for name, value in facts["training"].items() if name != "model"}  # as under "settings"
+    sections = {"parameters": parts, "settings": facts["settings"], "training": training, "metrics": facts["metrics"]}
+    for title, values in sections.items():
+        lines += ["", title, *_table(values)] if values else []
+    return lines
+
+
+def _table(values: dict[str, Any], prefix: str = "") -> list[str]:
+    lines = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            lines += _table(value, f"{prefix}{name}.")
+        else:
+            shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+            lines.append(f"  {prefix + name:20}  {shown}")
+    return lines
+
+
+_COLUMNS = ("preset", "parameters", "D", "layers", "heads", "context", "vocabulary", "settings")
+
+
+@dataclass
+class Presets:
+    """Show the named shapes of language models: `recipes/language_model.py --preset NAME` trains one.
+
+    The vocabulary is that of the published model; training takes as many tokens as its tokenizer has, and the number
+    of parameters follows. Heads are those of queries, and those of keys and values where they are fewer.
+    """
+
+    json: bool = False
+    """Print one JSON object, with every setting, instead of a table."""
+
+    def run(self) -> None:
+        counts = {name: GPT(config).parameter_count for name, config in PRESETS.items()}
+        if self.json:
+            facts = {name: {"parameters": counts[name], **asdict(config)} for name, config in PRESETS.items()}
+            emit([json_text(facts)])
+            return
+        rows = [_COLUMNS, *(_row(name, config, counts[name]) for name, config in PRESETS.items())]
+        emit(aligned(rows, left=(0, len(_COLUMNS) - 1)))
+
+
+def _row(name: str, config: GPTConfig, count: int) -> tuple[str, ...]:
+    heads = f"{config.heads}/{config.key_value_heads}" if config.key_value_heads else str(config.heads)
+    numbers = (f"{count:,}", config.width, config.layers, heads, config.max_length, f"{config.vocab_size:,}")
+    return (name, *map(str, numbers), ", ".join(_settings(config)))
+
+
+def _settings(config: GPTConfig) -> list[Any]:
+    """Name the choices among several kinds."""
+    dropout = max(
+        config.embedding_dropout, config.attention_dropout, config.residual_dropout, config.activation_dropout
+    )
+    return [
+        config.positions,
+        f"{config.norm} norm",
+        config.activation,
+        f"F {config.feed_forward}",
+        "biases" if config.bias else "no biases",
+        *([] if config.tie else ["output not tied"]),
+        *([f"dropout {dropout:g}"] if dropout else []),
+    ]
+
+
+@dataclass
+class Average:
+    """Average the weights of checkpoints that share their settings and tokenizer into one model.
+
+    The checkpoints of one run (train with --training.keep 5 or so) average well; those of separate runs, whose initial
+    values differ, do not.
+    """
+
+    models: Positional[Annotated[tuple[str, ...], arg(metavar="MODEL...")]]
+    """Directories of models, or of runs: a run means all checkpoints that it has kept."""
+    output: Path
+    """Directory to write; it must not exist yet."""
+    last: int = 0
+    """Of a run, only so many of the newest checkpoints; 0: all."""
+    half: bool = False
+    """Store the weights in float16."""
+
+    def run(self) -> None:
+        if self.last < 0:
+            raise ConfigError(f"--last is {self.last}: it must not be negative")
+        check_new_directory(self.output, "--output")
+        directories, model, files = read_found(self._find, _average)
+        metrics = {"average_of": list(map(str, directories)), "command": shlex.join(["toolkit", *sys.argv[1:]])}
+        with new_directory(self.output) as new:
+            save_model(model, new, metrics, self.half)
+            for name, content in files.items():
+                (new / name).write_bytes(content)
+        emit([f"{self.output}: the average of {len(directories)} checkpoints", *(f"    {d}" for d in directories)])
+
+    def _find(self) -> list[Path]:
+        """Find the models to average.  Raises ConfigError where that is less than two models."""
+        directories = [directory for name in self.models for directory in checkpoints(name, self.last)]
+        if len(directories) < 2:
+            given = f"{directories[0]} is one model" if directories else "no model is given"
+            raise ConfigError(f"{given}: an average needs two or more")
+        return directories
+
+
+def _average(directories: list[Path]) -> tuple[list[Path], Model, dict[str, bytes]]:
+    from toolkit.training.averaging import average_models, tokenizer_files
+
+    return directories, average_models(directories), tokenizer_files(directories[0])
+
+
+def checkpoints(name: str, last: int) -> list[Path]:
+    """Find the models that an argument means: the newest `last` checkpoints of a run (0: all), or one model.
+
+    Raises ModelError where there is none.
+    """
+    from toolkit.training.run import SETTINGS_FILE, Run
+
+    path = Path(name)
+    if not (path / SETTINGS_FILE).exists():
+        return [find_model(name)]
+    steps = Run(path, {}).steps()
+    if not steps:
+        raise ModelError(f"{path} is a run without checkpoints")
+    return steps[-last:]
+
+
+@dataclass
+class ImportModel:
+    """Make a model directory of this toolkit out of one that transformers or CTranslate2 has written.
+
+    Of transformers: MarianMTModel, PegasusForConditionalGeneration, GPT2LMHeadModel, LlamaForCausalLM and
+    Starcoder2ForCausalLM, with weights in safetensors. Of CTranslate2: translators and language models of the same
+    kinds, quantised ones too, with the files of their tokenizer beside them. Nothing is downloaded. Where the tokenizer
+    is a tokenizer.json, its library must be installed: pip install tokenizers.
+    """
+
+    source: Positional[Annotated[Path, arg(metavar="SOURCE")]]
+    """Directory of the model as it is. Which library wrote it is found out from its files."""
+    directory: Positional[Annotated[Path, arg(metavar="DIRECTORY")]]
+    """Directory to write; it must not exist yet."""
+    end_token: str | None = None
+    """Token that a language model ends its texts with, such as '<s>' where that stands between them. Default: what its
+    files say."""
+
+    def run(self) -> None:
+        from toolkit.interop import import_model
+
+        found = import_model(self.source, self.directory, self.end_token)
+        _report(self.directory, found, "from")
+
+
+@dataclass
+class ExportModel:
+    """Write a model, with its tokenizer, as another library reads it.
+
+    In transformers, AutoTokenizer and AutoModelForSeq2SeqLM or AutoModelForCausalLM then read DIRECTORY with
+    from_pretrained, and compute the same; apply_chat_template writes a conversation as toolkit chat sends it. In
+    CTranslate2, it is Translator(DIRECTORY) or Generator(DIRECTORY). What a text needs before its tokens are given to
+    those is said at the end.
+    """
+
+    model: Positional[Annotated[str, arg(metavar="MODEL")]]
+    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    directory: Positional[Annotated[Path, arg(metavar="DIRECTORY")]]
+    """Directory to write; it must not exist yet."""
+    to: Literal["hugging-face", "ctranslate2"] = "hugging-face"
+    """Which library the model is for."""
+    half: bool = False
+    """Store the weights in float16."""
+
+    def run(self) -> None:
+        from toolkit.interop import export_model
+
+        found = export_model(self.model, self.directory, self.to, self.half)
+        _report(self.directory, found, "as")
+
+
+def _report(directory: Path, found: "Exchanged", how: str) -> None:
+    emit([f"{directory}: {found.model.parameter_count:,} parameters, {how} {found.name}"])
+    for note in found.notes:
+        tell(f"toolkit: {note}")
