@@ -12,7 +12,7 @@ import pytest
 import toolkit
 from tests.outcome import Outcome
 from toolkit.cli import VERBS, main
-from toolkit.commands import windows
+from toolkit.commands import lines as windows
 
 LINES = ["I am a boy.", "", "She eats rice.", "   ", "Where do you go?", "I am a boy.", ""]
 

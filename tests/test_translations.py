@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolkit
-from toolkit.commands.records import rounded_rows
 from toolkit.data.sentences import sentence_ids, sentence_text
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, DataError
+from toolkit.translations import rounded_rows
 
 TEXTS = ["I am a boy.", " ", "She eats rice."]
 

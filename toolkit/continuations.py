@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from toolkit.decoding import ContinuationSettings, Hypothesis
 from toolkit.tokenization import Detokenizer, StopStrings, Tokenizer
 from toolkit.tokenization.special import EOS
+
+PLACES = 6  # digits of log-probabilities and scores in JSON
 
 
 class WritingSettings(ContinuationSettings, total=False):
@@ -40,6 +42,18 @@ class Continuation:
     log_prob: float
     score: float
     finish_reason: Literal["stop", "length"]  # the model's end mark or a stop string, or the limit
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `toolkit generate --json` prints of it: probabilities to six digits."""
+        return {
+            "text": self.text,
+            "finish_reason": self.finish_reason,
+            "score": round(self.score, PLACES),
+            "log_prob": round(self.log_prob, PLACES),
+            "ids": self.ids,
+            "tokens": self.tokens,
+            "token_log_probs": [round(each, PLACES) for each in self.token_log_probs],
+        }
 
 
 def continuation(prompt: str, hypothesis: Hypothesis, tokenizer: Tokenizer, stops: Sequence[str]) -> Continuation:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from toolkit.models.seq2seq import Seq2Seq
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.normal_form import check_text
 from toolkit.tokenization.special import EOS
+
+PLACES = 6  # digits of log-probabilities and scores in JSON
+_SHARES = 10_000
 
 # A translation that is to be scored: a text, or the ids of one.
 Target = str | Iterable[int]
@@ -60,6 +63,23 @@ class Translation:
     source_tokens: list[str] | None = None  # end mark included
     attention: Array | None = None  # (tokens, source tokens): how far each token looks at each; rows sum to 1
     alignment: list[tuple[int, int]] | None = None  # (source word, target word), counted from 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `toolkit translate --json` prints of it: probabilities to six digits, attention to four."""
+        record: dict[str, Any] = {
+            "text": self.text,
+            "score": round(self.score, PLACES),
+            "log_prob": round(self.log_prob, PLACES),
+            "finished": self.finished,
+            "ids": self.ids,
+            "tokens": self.tokens,
+            "token_log_probs": [round(each, PLACES) for each in self.token_log_probs],
+        }
+        if self.attention is not None:
+            record["source_tokens"] = self.source_tokens
+            record["attention"] = rounded_rows(self.attention).tolist()
+            record["alignment"] = self.alignment
+        return record
 
     def __eq__(self, other: object) -> bool:
         """Compare every field, and every number of the attention."""
@@ -109,3 +129,15 @@ def aligned(
         attention = attention[: len(translation.tokens)]  # an output may have been cut off before its end mark
         results.append(replace(translation, source_tokens=source_tokens, attention=attention, alignment=alignment))
     return results
+
+
+def rounded_rows(rows: Array) -> Array:
+    """Round rows that sum to 1 to ten-thousandths that still do: the largest remainders are rounded up.
+
+    Shapes: (T, S) -> (T, S).
+    """
+    shares = rows.astype(np.float64) * _SHARES
+    whole = np.floor(shares)
+    left = np.rint(_SHARES - whole.sum(axis=1, keepdims=True))
+    rank = np.argsort(np.argsort(whole - shares, axis=1, kind="stable"), axis=1)
+    return (whole + (rank < left)) / _SHARES

@@ -13,9 +13,9 @@ import pytest
 import toolkit
 from tests.outcome import Outcome
 from toolkit.cli import main
-from toolkit.commands import windows
+from toolkit.commands import lines as windows
 from toolkit.commands.generate import Generate, _Work
-from toolkit.commands.windows import Window
+from toolkit.commands.lines import Window
 from toolkit.decoding import ContinuationConfig
 
 PROMPTS = ["She eats", "", "म केटा", "Where do"]

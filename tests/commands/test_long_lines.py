@@ -5,7 +5,7 @@ import json
 import pytest
 
 import toolkit
-from toolkit.commands import windows
+from toolkit.commands import lines as windows
 from toolkit.data.readers import LONGEST_LINE
 
 LONG, ENDLESS = "xq " * 2000 + "end", "y" * (LONGEST_LINE + 5)

@@ -11,9 +11,9 @@ import time
 import pytest
 
 import toolkit
-from toolkit.commands import windows
+from toolkit.commands import lines as windows
+from toolkit.commands.lines import Window
 from toolkit.commands.translate import Translate, _Work
-from toolkit.commands.windows import Window
 from toolkit.decoding import GenerationConfig
 
 LINES = ["I am a boy.", "", "She eats rice.", "Where do you go?"]

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from toolkit.commands import windows
+from toolkit.commands import lines as windows
 from toolkit.data.readers import counted
 from toolkit.errors import DataError
 

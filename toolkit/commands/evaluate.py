@@ -7,7 +7,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from toolkit.commands.console import emit
-from toolkit.commands.windows import all_lines, is_input
+from toolkit.commands.lines import all_lines, is_input
 from toolkit.data.readers import read_lines
 from toolkit.display import counted, json_text
 from toolkit.errors import ConfigError, DataError

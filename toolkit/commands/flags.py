@@ -156,7 +156,9 @@ def _unknown(words: list[str], flags: list[str]) -> str:
 
 
 def _likeness(unknown: str, flag: str) -> float:
-    """Compare two names, from 0 to 1; a flag may be written without its group (--updates for --training.updates), or be cut short.
+    """Compare two names, from 0 to 1.
+
+    A flag may be written without its group (--updates for --training.updates), or be cut short.
 
     Short for --training.learning-rate are its first letters (--training.lr) and its beginning (--learning).
     """
@@ -257,7 +259,7 @@ def _flag(shown: str) -> str:
 
 
 def _value(shown: str) -> str:
-    """Write a flag or word with its value: no {None}|PATH for a PATH that may be left out, one [INT ...] for several."""
+    """Write a flag or word with its value: no {None}|PATH for a PATH that may be left out, [INT ...] for several."""
     shown = re.sub(r"\{None\}\|\{?([\w ]+)\}?", r"\1", shown)
     return re.sub(r"\[+(\w+) \[\1 \.\.\.\]+", r"[\1 ...]", shown)
 

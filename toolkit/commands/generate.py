@@ -2,26 +2,30 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import emit_results, emit_text, typed_line
-from toolkit.commands.long_lines import Answer, Check, Fitting, LongLines, told
-from toolkit.commands.records import PLACES
-from toolkit.commands.windows import Window, file_windows, line_count, one_text, tell_one_text, with_progress
+from toolkit.commands.lines import (
+    Answer,
+    Check,
+    Fitting,
+    LongLines,
+    Window,
+    Work,
+    answered,
+    file_windows,
+    one_text,
+    tell_one_text,
+)
 from toolkit.continuations import Continuation
-from toolkit.data.readers import LONGEST_LINE
-from toolkit.data.table import LONGEST_TEXT
 from toolkit.decoding import ContinuationConfig
 from toolkit.display import json_text, tell
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.language_model import BATCH_SIZE
-from toolkit.parallel import in_order
 
 # Of the context, what a prompt that is cut off leaves for its continuation.
 _PART = 4
@@ -79,11 +83,8 @@ class Generate:
         tell_one_text(self.text, self.quiet)
 
     def _continue_all(self, work: "_Work", texts: list[str]) -> None:
-        # A bar among results on one terminal would be in their way.
-        shown = not self.quiet and sys.stdout is not None and not sys.stdout.isatty()
-        answers = in_order(work, _cut(self._windows(texts), self.batch_size), self.workers)
         separator: list[str] = []
-        with closing(with_progress(told(answers, self.long_lines), lambda: line_count(self.file), shown)) as outputs:
+        with answered(work, _cut(self._windows(texts), self.batch_size), self, self.file) as outputs:
             for output in outputs:
                 for text in output:
                     emit_results([*separator, text])
@@ -92,7 +93,7 @@ class Generate:
     def _windows(self, texts: list[str]) -> Iterator[Window | None]:
         if texts and texts != ["-"]:
             return iter([Window(texts, "the prompts")])
-        return file_windows(self.file, longest=LONGEST_LINE if self.long_lines == "refuse" else LONGEST_TEXT)
+        return file_windows(self.file, long_lines=self.long_lines)
 
 
 def _cut(windows: Iterable[Window | None], size: int) -> Iterator[Window | None]:
@@ -119,11 +120,12 @@ def _converse(work: "_Work") -> None:
         number += 1
 
 
-class _Work:
-    """Continues windows of prompts, in whichever process.  Pickled, it is the command, and loads the model again."""
+class _Work(Work):
+    """The continuing of prompts."""
 
     def __init__(self, command: Generate):
-        self._command, self._model = command, load_language_model(command.model)
+        super().__init__(command)
+        self._model = load_language_model(command.model)
         part, config = self._model.model.config.max_length // _PART, command.generation
         room = part if config.max_new_tokens is None else min(part, config.max_new_tokens)
         longer = replace(config, max_new_tokens=None, min_new_tokens=max(config.min_new_tokens, room))
@@ -132,11 +134,8 @@ class _Work:
     def _checked(self, config: ContinuationConfig) -> Check:
         return lambda line: self._model.encode([line], config, str)
 
-    def __reduce__(self) -> tuple:
-        return _Work, (self._command,)
-
     def __call__(self, window: Window) -> Answer:
-        """What is printed for every prompt, without the last line end."""
+        """Give the output of every prompt, without the last line end."""
         return self._fitting.answer(window, self._continued, self._skipped)
 
     def _skipped(self, prompt: str) -> str:
@@ -175,17 +174,5 @@ class _Work:
     def _shown(self, prompt: str, group: list[Continuation], cut: bool) -> str:
         if self._command.json:
             marks = {"truncated": True} if cut else {}
-            return json_text({"prompt": prompt, "continuations": [*map(_record, group)], **marks})
+            return json_text({"prompt": prompt, "continuations": [each.to_dict() for each in group], **marks})
         return "\n\n".join(each.text if self._command.only_new else prompt + each.text for each in group)
-
-
-def _record(continuation: Continuation) -> dict[str, Any]:
-    return {
-        "text": continuation.text,
-        "finish_reason": continuation.finish_reason,
-        "score": round(continuation.score, PLACES),
-        "log_prob": round(continuation.log_prob, PLACES),
-        "ids": continuation.ids,
-        "tokens": continuation.tokens,
-        "token_log_probs": [round(each, PLACES) for each in continuation.token_log_probs],
-    }

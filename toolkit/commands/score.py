@@ -3,7 +3,6 @@
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -11,13 +10,10 @@ from typing import Any, Literal, NamedTuple
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results
-from toolkit.commands.long_lines import Answer, LongLines, told
-from toolkit.commands.records import json_line
-from toolkit.commands.windows import Window, check_inputs, file_windows, line_count, with_progress
+from toolkit.commands.lines import Answer, LongLines, Window, Work, answered, check_inputs, file_windows
 from toolkit.data.readers import LONGEST_LINE
-from toolkit.data.table import LONGEST_TEXT
+from toolkit.display import json_text
 from toolkit.errors import ConfigError, DataError, LengthError
-from toolkit.parallel import in_order
 from toolkit.translations import Translation
 from toolkit.translator import BATCH_SIZE
 from toolkit.untrusted import UnfitError, parse_json
@@ -71,11 +67,9 @@ class Score:
 
     def run(self) -> None:
         self._check()
-        shown = not self.quiet and sys.stdout is not None and not sys.stdout.isatty()
         path = self.source or self.file
-        work = _Work(self)
-        answers = told(in_order(work, self._windows(), self.workers), self.long_lines)
-        with closing(with_progress(answers, lambda: line_count(path), shown)) as results:
+        windows = file_windows(path, self.target, "translation", self.long_lines)
+        with answered(_Work(self), windows, self, path) as results:
             for lines in results:
                 emit_results(lines)
 
@@ -93,22 +87,16 @@ class Score:
         if self.alignments and not self.json:
             raise ConfigError("--alignments are shown in JSON only: add --json")
 
-    def _windows(self) -> Iterator[Window | None]:
-        longest = LONGEST_LINE if self.long_lines == "refuse" else LONGEST_TEXT
-        return file_windows(self.source or self.file, self.target, "translation", longest)
 
-
-class _Work:
-    """Scores windows, in whichever process.  Pickled, it is the command, and loads the model again."""
+class _Work(Work):
+    """The scoring of windows."""
 
     def __init__(self, command: Score):
-        self._command, self._translator = command, load_translator(command.model, instead="toolkit perplexity")
-
-    def __reduce__(self) -> tuple:
-        return _Work, (self._command,)
+        super().__init__(command)
+        self._translator = load_translator(command.model, instead="toolkit perplexity")
 
     def __call__(self, window: Window) -> Answer:
-        """The output for every line; several lines where several translations are scored."""
+        """Give the output of every line; several lines where several translations are scored."""
         requests = [*map(self._fitting, _requests(window, self._command.long_lines))]
         places = [window.where(number) for number, (_, targets) in enumerate(requests, start=1) for _ in targets or ()]
         scored = iter(
@@ -139,11 +127,12 @@ class _Work:
         found = [*islice(scored, len(request.targets or ()))]
         if not self._command.json:
             return "\n".join(f"{each.score:.6f}\t{each.log_prob:.6f}\t{len(each.tokens)}" for each in found)
-        return json_line(request.source, found, **({"skipped": True} if request.targets is None else {}))
+        marks = {"skipped": True} if request.targets is None else {}
+        return json_text({"source": request.source, "translations": [each.to_dict() for each in found], **marks})
 
 
 def _requests(window: Window, long_lines: LongLines) -> Iterator[Request]:
-    """What is asked for by every line."""
+    """Read the request of every line."""
     for place, line in enumerate(window.lines):
         target = None if window.partners is None else window.partners[place]
         if long_lines == "skip" and max(len(line), len(target or "")) > LONGEST_LINE:

@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,25 +10,25 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results, typed_line
-from toolkit.commands.long_lines import Answer, Fitting, LongLines, told
-from toolkit.commands.windows import (
+from toolkit.commands.lines import (
+    Answer,
+    Fitting,
+    LongLines,
     Window,
+    Work,
+    answered,
     check_inputs,
     file_windows,
     is_input,
     is_same_file,
-    line_count,
     one_text,
     tell_one_text,
     text_windows,
-    with_progress,
 )
-from toolkit.data.readers import LONGEST_LINE, write_lines_atomically
-from toolkit.data.table import LONGEST_TEXT
+from toolkit.data.readers import write_lines_atomically
 from toolkit.decoding import GenerationConfig
-from toolkit.display import tell
+from toolkit.display import json_text, tell
 from toolkit.errors import ConfigError, ToolkitError
-from toolkit.parallel import in_order
 from toolkit.translator import BATCH_SIZE
 
 
@@ -81,10 +80,7 @@ class Translate:
         if typed:
             self._converse(work)
             return
-        # A bar among results on one terminal would be in their way.
-        shown = not self.quiet and (self._written or (sys.stdout is not None and not sys.stdout.isatty()))
-        answers = told(in_order(work, self._windows(), self.workers), self.long_lines)
-        with closing(with_progress(answers, lambda: line_count(self.file), shown)) as results:
+        with answered(work, self._windows(), self, self.file, self._written) as results:
             if self._written:
                 write_lines_atomically(self.output, (line for lines in results for line in lines))
             else:
@@ -94,7 +90,7 @@ class Translate:
 
     @property
     def _written(self) -> bool:
-        """Whether results go to a file."""
+        """Do results go to a file?"""
         return self.output is not None and not is_input(self.output)
 
     def _check(self) -> None:
@@ -115,8 +111,7 @@ class Translate:
     def _windows(self) -> Iterator[Window | None]:
         if self.text and self.text != ["-"]:
             return text_windows(one_text(self.text), self.prefix_file, "prefix")
-        longest = LONGEST_LINE if self.long_lines == "refuse" else LONGEST_TEXT
-        return file_windows(self.file, self.prefix_file, "prefix", longest)
+        return file_windows(self.file, self.prefix_file, "prefix", self.long_lines)
 
     def _converse(self, work: "_Work") -> None:
         """Translate line by line what is typed, until the end of input or an empty line."""
@@ -128,35 +123,34 @@ class Translate:
                 tell(f"toolkit: {error}")
 
 
-class _Work:
-    """Translates windows, in whichever process.  Pickled, it is the command, and loads the model again."""
+class _Work(Work):
+    """The translating of windows."""
 
     def __init__(self, command: Translate):
-        self._command, self._translator = command, load_translator(command.model)
+        super().__init__(command)
+        self._translator = load_translator(command.model)
         self._fitting = Fitting(command.long_lines, lambda line: self._translator.encode([line], str))
 
-    def __reduce__(self) -> tuple:
-        return _Work, (self._command,)
-
     def __call__(self, window: Window) -> Answer:
-        """A line of output for every line."""
+        """Give a line of output for every line."""
         return self._fitting.answer(window, self._translated, self._skipped)
 
     def _skipped(self, line: str) -> str:
-        from toolkit.commands.records import json_line
-
-        return json_line(line, [], skipped=True) if self._command.json else ""
+        return json_text({"source": line, "translations": [], "skipped": True}) if self._command.json else ""
 
     def _translated(self, window: Window, cut: Sequence[int]) -> list[str]:
         command = self._command
         prefixes = window.partners or ([command.prefix] * len(window.lines) if command.prefix else None)
         places = (command.batch_size, window.where, prefixes, window.spoken_before)
         given = (window.lines, command.generation, *places, command.bad_words)
-        if command.json:
-            from toolkit.commands.records import json_line
-
-            found = self._translator.translations(*given, alignments=command.alignments)
-            pairs = enumerate(zip(window.lines, found, strict=True))
-            return [json_line(*pair, **({"truncated": True} if place in cut else {})) for place, pair in pairs]
-        # A model can write any character, a line feed too; a translation is one line all the same.
-        return [re.sub(r"[\r\n]+", " ", translation) for translation in self._translator.translate_all(*given)]
+        if not command.json:
+            # A model can write any character, a line feed too; a translation is one line all the same.
+            return [re.sub(r"[\r\n]+", " ", translation) for translation in self._translator.translate_all(*given)]
+        found = self._translator.translations(*given, alignments=command.alignments)
+        return [
+            json_text(
+                {"source": line, "translations": [each.to_dict() for each in group]}
+                | ({"truncated": True} if place in cut else {})
+            )
+            for place, (line, group) in enumerate(zip(window.lines, found, strict=True))
+        ]

@@ -1,20 +1,31 @@
-"""Input of any length as windows: so many lines are sorted by length, worked on and written before the next."""
+"""Input of lines, of any length: read in windows, of which each is worked on and written before the next is read.
+
+`--long-lines` decides about lines that are longer than the model reads: refused, skipped or cut off, and counted.
+"""
 
 import os
+import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from toolkit.commands.console import arriving_lines, has_more
 from toolkit.data.readers import LONGEST_LINE, count_lines, iter_lines, lines_of, opened
+from toolkit.data.table import LONGEST_TEXT
 from toolkit.display import counted, tell
-from toolkit.errors import ConfigError, DataError
+from toolkit.errors import ConfigError, DataError, LengthError
+from toolkit.parallel import in_order
 
 WINDOW = 2048
+
+LongLines = Literal["refuse", "skip", "truncate"]
+# Encodes a text, and raises LengthError for one that is too long.
+Check = Callable[[str], object]
 
 
 class Window(NamedTuple):
@@ -27,27 +38,28 @@ class Window(NamedTuple):
     partners: list[str] | None = None  # the same lines of a second file
 
     def part(self, begin: int, end: int) -> "Window":
-        """Some of the lines, which know how many came before them."""
+        """Cut out some of the lines."""
         spoken = _spoken(self.lines[:begin])
         partners = self.partners and self.partners[begin:end]
         return Window(self.lines[begin:end], self.name, self.before + begin, self.spoken_before + spoken, partners)
 
     def where(self, number: int) -> str:
-        """What an error calls a line of the window; the first has number 1."""
+        """Name a line of the window in an error; the first has number 1."""
         return f"{self.name}, line {self.before + number}"
 
 
 def file_windows(
-    path: Path | None, partner: Path | None = None, needed: str = "", longest: int = LONGEST_LINE
+    path: Path | None, partner: Path | None = None, needed: str = "", long_lines: LongLines = "refuse"
 ) -> Iterator[Window | None]:
-    """The windows of a file, and of a second one that has as many lines: `needed` says what they are to the first.
+    """Read a file in windows, and a second one that has as many lines: `needed` names what they are to the first.
 
     Without a file, and where it is called -, the lines are those of standard input; None among its windows says that
-    more than what has arrived so far would have to be waited for. longest: the most characters of a line; of a line
-    that has more than LONGEST_LINE, so many and one are kept.
+    more than what has arrived so far would have to be waited for. Of a line that has more than LONGEST_LINE characters,
+    and is not to be refused, that number and one are kept.
 
     Raises DataError where one has more lines than the other; files that can be read twice are counted first.
     """
+    longest = LONGEST_LINE if long_lines == "refuse" else LONGEST_TEXT
     if path is None or is_input(path):
         return _windows(_arriving(_standard_input()), "standard input", partner, needed, longest)
     if is_same_file(path):
@@ -61,19 +73,19 @@ def file_windows(
 
 
 def text_windows(texts: Iterable[str], partner: Path | None = None, needed: str = "") -> Iterator[Window]:
-    """The lines of texts that were given as words of the command."""
+    """Divide texts that were given as words of the command."""
     lines = [line for text in texts for line in text.split("\n")]
     pieces = (lines[begin : begin + WINDOW] for begin in range(0, len(lines), WINDOW))
     return _windows(pieces, "the text", partner, needed)
 
 
 def is_input(path: Path | None) -> bool:
-    """Whether a path means standard input."""
+    """Does a path mean standard input?"""
     return str(path) == "-"
 
 
 def is_same_file(one: Path, other: Path | None = None) -> bool:
-    """Whether two names are one file; without the second, whether standard output writes to it."""
+    """Are two names one file? Without the second: does standard output write to it?"""
     with suppress(OSError, ValueError, AttributeError):  # where one is no file
         there = os.fstat(sys.stdout.fileno()) if other is None else other.stat()
         return stat.S_ISREG(there.st_mode) and os.path.samestat(one.stat(), there)
@@ -88,17 +100,17 @@ def check_inputs(**paths: Path | None) -> None:
 
 
 def all_lines(path: Path) -> list[str]:
-    """The lines of a text file, as `read_lines` gives them; - is standard input."""
+    """Read all lines of a text file, as `read_lines` does; - is standard input."""
     return list(lines_of(_standard_input(), "standard input") if is_input(path) else iter_lines(path))
 
 
 def one_text(words: list[str]) -> list[str]:
-    """Take several words that have no space in them for one text whose quotation marks were left out."""
+    """Join several words that have no space in them: one text whose quotation marks were left out."""
     return [" ".join(words)] if len(words) > 1 and all(len(word.split()) == 1 for word in words) else words
 
 
 def tell_one_text(words: list[str], quiet: bool) -> None:
-    """Say what `one_text` has made of the words, when that has gone well."""
+    """Tell that `one_text` has joined the words, when that has gone well."""
     [text, *others] = one_text(words) or [""]
     if len(words) > 1 and not others and not quiet:
         tell(f'toolkit: taken as one text, "{text}": words that are texts of their own go on lines of their own')
@@ -119,7 +131,7 @@ def _lines(path: Path, longest: int) -> Iterator[str]:
 
 
 def _arriving(stream: BinaryIO) -> Iterator[list[str] | None]:
-    """As many lines at a time as have arrived, up to a window: a pipe that stays open is answered."""
+    """Yield the lines that have arrived, up to a window at a time: a pipe that stays open is answered."""
     lines: list[str] = []
     for arrived in arriving_lines(stream, "standard input"):
         lines += arrived
@@ -161,12 +173,84 @@ def _windows(
 
 
 def _spoken(lines: Iterable[str]) -> int:
-    """How many are not blank."""
+    """Count those that are not blank."""
     return sum(not line.isspace() for line in lines if line)
 
 
+class Answer(NamedTuple):
+    """The answer to a window: an output for every line, and the names of the lines that were too long."""
+
+    outputs: list[str]
+    long: list[str]
+
+
+class Fitting:
+    """The rule of `--long-lines`, for one verb.
+
+    check: of a line. check_cut: of what is left of one that is cut off, where that needs more room.
+    """
+
+    def __init__(self, policy: LongLines, check: Check, check_cut: Check | None = None):
+        self._policy, self._check, self._check_cut = policy, check, check_cut or check
+
+    def answer(
+        self, window: Window, answer: Callable[[Window, Sequence[int]], list[str]], skipped: Callable[[str], str]
+    ) -> Answer:
+        """Answer the lines that fit, and those that are cut off so that they do; `skipped` answers the others.
+
+        answer: takes a window whose lines fit, and the places of those that were cut off.
+        """
+        if self._policy == "refuse":
+            return Answer(answer(window, ()), [])
+        lines = window.lines
+        long = [place for place, line in enumerate(lines) if not self._fits(line, self._check)]
+        names = [window.where(place + 1) for place in long]
+        if self._policy == "truncate":
+            whole = list(lines)
+            for place in long:
+                whole[place] = self._cut(lines[place])
+            return Answer(answer(window._replace(lines=whole), long), names)
+        outputs, begin = [], 0
+        for place in [*long, len(lines)]:
+            outputs += answer(window.part(begin, place), ()) if place > begin else []
+            outputs += [skipped(line) for line in lines[place : place + 1]]
+            begin = place + 1
+        return Answer(outputs, names)
+
+    def _fits(self, line: str, check: Check) -> bool:
+        with suppress(LengthError):
+            if len(line) <= LONGEST_LINE:
+                check(line)
+                return True
+        return False
+
+    def _cut(self, line: str) -> str:
+        """Keep the longest beginning that fits, to the end of a word where one does."""
+        line = line[:LONGEST_LINE]
+        words = [found.start() for found in re.finditer(r"\s+|$", line)]
+        place = self._longest(line, words)
+        return line[: place or self._longest(line, range(1, words[0] + 1))]
+
+    def _longest(self, line: str, ends: Sequence[int]) -> int:
+        """Find, of places where a beginning may end (rising), the last at which it fits; 0 where none does."""
+        count = bisect_left(ends, True, key=lambda end: not self._fits(line[:end], self._check_cut))
+        return ends[count - 1] if count else 0
+
+
+def told(answers: Iterator[Answer], policy: LongLines) -> Iterator[list[str]]:
+    """Yield the outputs of all windows; tell at the end how many lines were too long."""
+    count, first = 0, ""
+    for outputs, long in answers:
+        count, first = count + len(long), first or "".join(long[:1])
+        yield outputs
+    if count:
+        done = f"{'was' if count == 1 else 'were'} {'skipped' if policy == 'skip' else 'cut off'}"
+        which = first if count == 1 else f"the first is {first}"
+        tell(f"toolkit: {counted(count)} too long for the model {done}: {which}")
+
+
 def with_progress(results: Iterator[list[str]], total: Callable[[], int | None], shown: bool) -> Iterator[list[str]]:
-    """The results as they are; where `shown`, with a bar on a terminal: how many, how fast, how long still.
+    """Yield the results as they are; where `shown`, with a progress bar on a terminal.
 
     Each result is a list with one entry for a line of the input, of which there are total() where that is known.
     """
@@ -183,5 +267,32 @@ def with_progress(results: Iterator[list[str]], total: Callable[[], int | None],
 
 
 def line_count(path: Path | None) -> int | None:
-    """The lines of a file where they can be counted before it is read."""
+    """Count the lines of a file, where that can be done before it is read."""
     return count_lines(path) if path and not is_input(path) and path.is_file() else None
+
+
+class Work:
+    """The answering of windows by a verb, in any process: pickled, it is the command, and loads the model again."""
+
+    def __init__(self, command: Any):
+        self._command = command
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self._command,)
+
+    def __call__(self, window: Window) -> Answer:
+        raise NotImplementedError
+
+
+@contextmanager
+def answered(
+    work: Work, windows: Iterable[Window | None], command: Any, path: Path | None, to_file: bool = False
+) -> Iterator[Iterator[list[str]]]:
+    """Give the outputs of all windows, in order, made by the command's workers; its flags say how.
+
+    path: the file of the lines, for a progress bar, which is shown where results do not go to the same terminal.
+    """
+    shown = not command.quiet and (to_file or (sys.stdout is not None and not sys.stdout.isatty()))
+    answers = told(in_order(work, windows, command.workers), command.long_lines)
+    with closing(with_progress(answers, lambda: line_count(path), shown)) as results:
+        yield results
