@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import toolkit
 from toolkit.decoding import ContinuationConfig
-from toolkit.decoding.continuation import BATCH_SIZE
+from toolkit.decoding.generation import SEQUENCES_AT_ONCE as BATCH_SIZE
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.evaluation.perplexity import WindowLosses, windows
 from toolkit.language_model import LanguageModel

@@ -19,13 +19,12 @@ from toolkit.decoding import (
     ContinuationConfig,
     ContinuationSettings,
     Hypothesis,
-    KeptPrompt,
-    continue_prompts,
-    stream_prompt,
+    PrefixCache,
+    generate,
+    stream,
 )
-from toolkit.decoding.continuation import BATCH_SIZE
-from toolkit.decoding.search import check_watch
-from toolkit.decoding.writer import Watcher
+from toolkit.decoding.generation import SEQUENCES_AT_ONCE as BATCH_SIZE
+from toolkit.decoding.loop import StoppingCriteria, check_stopping
 from toolkit.display import counted
 from toolkit.errors import DataError, LengthError
 from toolkit.models.gpt import GPT
@@ -167,9 +166,17 @@ class LanguageModel(TextModel):
         """As `generate_n`.  where: names a prompt in an error. first: how many prompts came before these; samples
         depend on the number of their prompt."""
         ids = self.encode(prompts, config, where)
-        bans, watch = self._bans(bad_words), self._watch(stop_strings)
+        bans, stopping = self._bans(bad_words), self._stopping(stop_strings)
         with self.arithmetic():
-            found = continue_prompts(self.model, ids, config, batch_size, bans, first, watch)
+            found = generate(
+                self.model,
+                ids,
+                config,
+                batch_size,
+                numbers=range(first, first + len(ids)),
+                bad_words=bans,
+                stopping=stopping,
+            )
         self.check_finite([prob for group in found for prob in [each.log_prob for each in group] or [math.nan]])
         return [
             [continuation(prompt, hypothesis, self.tokenizer, stop_strings) for hypothesis in group]
@@ -186,7 +193,7 @@ class LanguageModel(TextModel):
     ) -> Iterator[str]:
         """As `stream`.  first: how many prompts came before, as for `continuations`."""
         [ids] = self.encode([prompt], config, lambda _: "the prompt")
-        check_watch(config, self._watch(stop_strings))
+        check_stopping(config, self._stopping(stop_strings))
         written = self.stream_ids(ids, config, bad_words, first)
         return text_of(written, StoppedText(self.tokenizer, stop_strings))
 
@@ -197,12 +204,12 @@ class LanguageModel(TextModel):
         bad_words: Sequence[str] = (),
         first: int = 0,
         end: int = EOS,
-        kept: KeptPrompt | None = None,
+        prefix_cache: PrefixCache | None = None,
     ) -> Generator[int, None, Hypothesis]:
-        """As `stream_prompt`: what the model writes after ids, which stand after its begin mark."""
+        """As `decoding.stream`: the ids that the model writes after these, which stand after its begin mark."""
         self.check_finite([self._largest_logit])
         with self.arithmetic():
-            written = stream_prompt(self.model, ids, config, self._bans(bad_words), first, end, kept)
+            written = stream(self.model, ids, config, self._bans(bad_words), first, end, prefix_cache)
         return self._step_by_step(written)
 
     def _step_by_step(self, written: Generator[int, None, Hypothesis]) -> Generator[int, None, Hypothesis]:
@@ -317,8 +324,8 @@ class LanguageModel(TextModel):
         """What an empty prompt stands for."""
         return "" if self.model.config.begin else "\n"
 
-    def _watch(self, stops: Sequence[str]) -> Callable[[], Watcher] | None:
-        """Makes what ends a sequence at a stop string.  Raises ConfigError for stop strings that are none."""
+    def _stopping(self, stops: Sequence[str]) -> Callable[[], StoppingCriteria] | None:
+        """Make criteria that end a sequence at a stop string.  Raises ConfigError for stop strings that are none."""
         StopStrings(stops)
         if not stops:
             return None

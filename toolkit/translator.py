@@ -8,8 +8,9 @@ from typing import Any, Literal, Unpack, overload
 
 from toolkit.data.sentences import sentence_ids, sentence_text
 from toolkit.decoding import GenerationConfig, GenerationSettings, Hypothesis, generate, score
+from toolkit.decoding.generation import SENTENCES_AT_ONCE as BATCH_SIZE
 from toolkit.decoding.shared import SharedDecoding
-from toolkit.decoding.step_weights import StepWeights
+from toolkit.decoding.step_weights import PackedWeights
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.models.seq2seq import Seq2Seq
@@ -28,8 +29,6 @@ from toolkit.translations import (
     ids_of,
 )
 
-BATCH_SIZE = 64
-
 # The longest text for a model whose positions have no end, in tokens: attention computes the square of that.
 READING_LIMIT = 1024
 
@@ -43,7 +42,7 @@ class Translator(TextModel):
         """Raises ModelError where the tokenizer belongs to another model."""
         super().__init__(model, tokenizer, name)
         length = model.config.max_length
-        self._weights, self._shared = StepWeights(), {}
+        self._packed, self._shared = PackedWeights(), {}
         self.limit = length if model.config.positions == "learned" else max(READING_LIMIT, length)
 
     @overload
@@ -290,7 +289,7 @@ class Translator(TextModel):
             raise ConfigError(f"workers is {workers}: it must be at least 1")
         if workers == 1 or len(sources) < 2:
             with self.arithmetic():
-                return generate(self.model, sources, *arguments, weights=self._weights)
+                return generate(self.model, sources, *arguments, packed=self._packed)
         shared = self._shared.get(workers) or SharedDecoding(self.model, self._name, workers)
         self._shared[workers] = shared
         try:

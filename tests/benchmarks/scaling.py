@@ -22,7 +22,7 @@ from side_by_side.picture import picture
 from threadpoolctl import threadpool_limits
 
 from toolkit.data.collate import text_batch
-from toolkit.decoding.prompts import PromptSession
+from toolkit.decoding.state import GPTState
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
@@ -110,7 +110,7 @@ def decoding(length: int, batch: int, width: int, room: int) -> tuple[Callable[[
     """A step over the cache, its tokens, and the bytes of weights and cache that it reads.  room: steps to be made."""
     model = build(length + room, width)
     rng = np.random.default_rng(1)
-    session = PromptSession(model, rng.integers(16, VOCABULARY, (batch, length)).tolist(), Pool(), new_tokens=room)
+    session = GPTState(model, rng.integers(16, VOCABULARY, (batch, length)).tolist(), Pool(), new_tokens=room)
     ids = session.begin
 
     def step() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from toolkit.chat import ChatSession, Message
 from toolkit.chat.writing import Writing
 from toolkit.data.conversations import read_conversations
-from toolkit.decoding import ContinuationConfig, continue_prompts
-from toolkit.decoding.prompts import PromptSession
+from toolkit.decoding import ContinuationConfig, generate
+from toolkit.decoding.state import GPTState
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.tokenization.sentencepiece import FIRST_BYTE
 
@@ -25,7 +25,7 @@ def anew(session, ids, number=0):
     """What the model writes after the whole prompt, without a session."""
     prompt = ids[len(session.template.begin) :]
     model, bans, end = session.model.model, session.model._bans(session._bad_words), session.template.end
-    return continue_prompts(model, [prompt], session.config, bans=bans, first=number, end=end)[0][0]
+    return generate(model, [prompt], session.config, bad_words=bans, numbers=[number], end=end)[0][0]
 
 
 def said(session):
@@ -62,8 +62,8 @@ def test_every_reply_is_that_of_the_whole_prompt(talker, template, sizes, way):
 
 def test_what_was_read_is_not_read_again(talker, monkeypatch):
     session, read = talker().chat("abc", max_new_tokens=6, min_new_tokens=5), []
-    forward = PromptSession._forward
-    monkeypatch.setattr(PromptSession, "_forward", lambda self, ids, n: read.append(len(ids)) or forward(self, ids, n))
+    forward = GPTState._forward
+    monkeypatch.setattr(GPTState, "_forward", lambda self, ids, n: read.append(len(ids)) or forward(self, ids, n))
     first, second = session.send("ab"), session.send("cd")
     assert (first.cached_tokens, second.dropped) == (0, 0)
     # The end marker, or the last id before the limit, was written and not read.
@@ -153,7 +153,7 @@ def test_a_forgotten_stream_is_cut_off(talker):
 @pytest.mark.parametrize("template", ["control", "plain"])
 @pytest.mark.parametrize("tokenizer", ["characters", "bytes", "unigram"])
 def test_after_a_ctrl_c_it_goes_on(talker, template, tokenizer, monkeypatch):
-    logits = PromptSession.logits
+    logits = GPTState.logits
     for step in (0, 1, 3):
         session, steps, given = talker(template, tokenizer).chat(min_new_tokens=6), iter(range(1000)), []
 
@@ -162,7 +162,7 @@ def test_after_a_ctrl_c_it_goes_on(talker, template, tokenizer, monkeypatch):
                 raise KeyboardInterrupt
             return logits(self, ids)
 
-        monkeypatch.setattr(PromptSession, "logits", interrupted)
+        monkeypatch.setattr(GPTState, "logits", interrupted)
         with pytest.raises(KeyboardInterrupt):
             given.extend(session.stream("ab"))
         assert session.last.finish_reason == "interrupted"
@@ -173,9 +173,9 @@ def test_after_a_ctrl_c_it_goes_on(talker, template, tokenizer, monkeypatch):
 
 
 def test_numbers_that_are_not_finite_leave_nothing_behind(talker, monkeypatch):
-    session, steps, logits = talker().chat(min_new_tokens=9), iter(range(100)), PromptSession.logits
+    session, steps, logits = talker().chat(min_new_tokens=9), iter(range(100)), GPTState.logits
     broken = lambda self, ids: logits(self, ids) * (float("nan") if next(steps) == 4 else 1)  # noqa: E731
-    monkeypatch.setattr(PromptSession, "logits", broken)
+    monkeypatch.setattr(GPTState, "logits", broken)
     with pytest.raises(ModelError, match="not finite"):
         session.send("ab")
     assert session.messages == []

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.decoding import plain
-from toolkit.decoding import ContinuationConfig, continue_prompts
-from toolkit.decoding.prompts import PromptSession, window_length
+from toolkit.decoding import ContinuationConfig, generate
 from toolkit.decoding.sampling import choose_tokens
+from toolkit.decoding.state import GPTState, window_length
 from toolkit.errors import ConfigError, DataError
 from toolkit.nn.memory import Pool
 from toolkit.tokenization.special import BOS, EOS
@@ -40,7 +40,7 @@ def limit_of(model, prompt, config):
 def test_cached_greedy_equals_reading_everything_again(random_gpt, settings, past, dtype):
     model, config = random_gpt(dtype, **settings), ContinuationConfig(**GREEDY, **past)
     prompts = PROMPTS + (LONG if past else [])
-    for prompt, (found,) in zip(prompts, continue_prompts(model, prompts, config), strict=True):
+    for prompt, (found,) in zip(prompts, generate(model, prompts, config), strict=True):
         after, limit = plain.gpt_logits(model, prompt), limit_of(model, prompt, config)
         ids, log_probs = plain.greedy(after, history(model, prompt), limit, config)
         assert found.finished == (ids[-1] == EOS)
@@ -53,7 +53,7 @@ def test_cached_greedy_equals_reading_everything_again(random_gpt, settings, pas
 def test_cached_beams_equal_reading_everything_again(random_gpt, settings, past):
     model, prompts = random_gpt(seed=3, **settings), [PROMPTS[0], PROMPTS[2], *(LONG[:1] if past else PROMPTS[1:2])]
     config = ContinuationConfig(do_sample=False, num_beams=3, **past)
-    for prompt, found in zip(prompts, continue_prompts(model, prompts, config), strict=True):
+    for prompt, found in zip(prompts, generate(model, prompts, config), strict=True):
         after, limit = plain.gpt_logits(model, prompt), limit_of(model, prompt, config)
         score, ids, log_prob = plain.beam_search(after, history(model, prompt), limit, config)
         assert found[0].score == pytest.approx(score, abs=1e-9)
@@ -67,7 +67,7 @@ def test_cached_samples_equal_reading_everything_again(random_gpt, settings, pas
     """With the same random numbers, each of several samples that share one reading of the prompt."""
     model, prompts = random_gpt(**settings), [PROMPTS[0], PROMPTS[2], *(LONG[:1] if past else [])]
     config = ContinuationConfig(num_return_sequences=3, temperature=0.9, top_p=0.95, seed=4, **past)
-    for number, (prompt, found) in enumerate(zip(prompts, continue_prompts(model, prompts, config), strict=True)):
+    for number, (prompt, found) in enumerate(zip(prompts, generate(model, prompts, config), strict=True)):
         after, limit, expected = plain.gpt_logits(model, prompt), limit_of(model, prompt, config), []
         for sample in range(3):
             uniform, ids = np.random.default_rng((4, number, sample)).random(limit), []
@@ -87,32 +87,33 @@ def test_cached_samples_equal_reading_everything_again(random_gpt, settings, pas
 def test_a_batch_equals_its_prompts_one_by_one(random_gpt, settings, past):
     model, config = random_gpt(seed=2, key_value_heads=2), ContinuationConfig(**settings, **past)
     prompts = PROMPTS + (LONG if past else [])
-    together = continue_prompts(model, prompts, config, 100)
+    together = generate(model, prompts, config, 100)
     assert len({len(group[0].ids) for group in together}) > 2
     for batch_size in (1, 7):
-        for left, right in zip(together, continue_prompts(model, prompts, config, batch_size), strict=True):
+        for left, right in zip(together, generate(model, prompts, config, batch_size), strict=True):
             assert [each.ids for each in left] == [each.ids for each in right]
             np.testing.assert_allclose([each.score for each in left], [each.score for each in right], atol=1e-9)
 
 
 def test_the_number_of_a_prompt_decides_its_samples(random_gpt):
     model, config = random_gpt(), ContinuationConfig(temperature=2.0, num_return_sequences=2)
-    whole = continue_prompts(model, PROMPTS, config, first=3)
-    parts = continue_prompts(model, PROMPTS[:2], config, first=3) + continue_prompts(
-        model, PROMPTS[2:], config, first=5
+    numbers = range(3, 3 + len(PROMPTS))
+    whole = generate(model, PROMPTS, config, numbers=numbers)
+    parts = generate(model, PROMPTS[:2], config, numbers=numbers[:2]) + generate(
+        model, PROMPTS[2:], config, numbers=numbers[2:]
     )
     assert [[each.ids for each in group] for group in whole] == [[each.ids for each in group] for group in parts]
     assert whole[0] != whole[4]  # equal prompts
-    assert whole == continue_prompts(model, PROMPTS, config, first=3)
+    assert whole == generate(model, PROMPTS, config, numbers=numbers)
     other = ContinuationConfig(temperature=2.0, num_return_sequences=2, seed=1)
-    assert whole != continue_prompts(model, PROMPTS, other, first=3)
+    assert whole != generate(model, PROMPTS, other, numbers=numbers)
 
 
 @pytest.mark.parametrize("settings", [GREEDY, {"num_return_sequences": 3}, {"do_sample": False, "num_beams": 4}])
 def test_a_score_is_the_sum_of_the_models_log_probabilities(random_gpt, settings):
     model = random_gpt()
     config = ContinuationConfig(repetition_penalty=1.3, no_repeat_ngram_size=2, **settings)
-    for prompt, group in zip(PROMPTS, continue_prompts(model, PROMPTS, config), strict=True):
+    for prompt, group in zip(PROMPTS, generate(model, PROMPTS, config), strict=True):
         for each in group:
             text = each.ids + [EOS] * (len(each.token_log_probs) - len(each.ids))
             after = plain.gpt_logits(model, prompt)
@@ -124,10 +125,10 @@ def test_a_score_is_the_sum_of_the_models_log_probabilities(random_gpt, settings
 
 def test_temperature_zero_is_greedy_search_or_beam_search(random_gpt):
     model = random_gpt()
-    assert continue_prompts(model, PROMPTS, ContinuationConfig(temperature=0.0)) == continue_prompts(
+    assert generate(model, PROMPTS, ContinuationConfig(temperature=0.0)) == generate(
         model, PROMPTS, ContinuationConfig(do_sample=False)
     )
-    assert continue_prompts(model, PROMPTS, ContinuationConfig(temperature=0.0, num_beams=3)) == continue_prompts(
+    assert generate(model, PROMPTS, ContinuationConfig(temperature=0.0, num_beams=3)) == generate(
         model, PROMPTS, ContinuationConfig(do_sample=False, num_beams=3)
     )
     with pytest.raises(ConfigError, match="num_beams"):
@@ -141,7 +142,7 @@ def test_the_context_ends_outputs(random_gpt):
         for most in (None, 5, 100):
             config = ContinuationConfig(max_new_tokens=most, min_new_tokens=1)
             prompts = [prompt for prompt in PROMPTS if prompt]
-            for prompt, (found,) in zip(prompts, continue_prompts(model, prompts, config), strict=True):
+            for prompt, (found,) in zip(prompts, generate(model, prompts, config), strict=True):
                 room = min(12 - begin - len(prompt), most or 100)
                 assert 1 <= len(found.ids) <= room
                 assert found.finished == (len(found.token_log_probs) == len(found.ids) + 1)
@@ -158,20 +159,20 @@ def test_windows_are_those_of_reading_token_by_token(context):
 def test_a_prompt_is_read_as_if_it_had_been_written(random_gpt, settings):
     """Past the context too: an output, handed in as a prompt at any place, goes on as it did."""
     model, config = random_gpt(**settings), ContinuationConfig(do_sample=False, min_new_tokens=29, **SLIDE)
-    ((whole,),) = continue_prompts(model, [[20]], config)
+    ((whole,),) = generate(model, [[20]], config)
     assert len(whole.ids) >= 29
     for cut in range(1, 28):
         rest = ContinuationConfig(
             do_sample=False, past_context="slide", max_new_tokens=29 - cut, min_new_tokens=29 - cut - 1
         )
-        ((found,),) = continue_prompts(model, [[20, *whole.ids[:cut]]], rest)
+        ((found,),) = generate(model, [[20, *whole.ids[:cut]]], rest)
         assert found.ids == whole.ids[cut : cut + len(found.ids)]
 
 
 def test_a_context_of_one_token_slides(random_gpt):
     model = random_gpt(max_length=1)
     config = ContinuationConfig(do_sample=False, past_context="slide", max_new_tokens=6)
-    for prompt, (found,) in zip(PROMPTS, continue_prompts(model, PROMPTS, config), strict=True):
+    for prompt, (found,) in zip(PROMPTS, generate(model, PROMPTS, config), strict=True):
         ids, _ = plain.greedy(plain.gpt_logits(model, prompt), [], 6, config)
         assert found.ids == [token for token in ids if token != EOS]
 
@@ -179,8 +180,8 @@ def test_a_context_of_one_token_slides(random_gpt):
 @pytest.mark.parametrize("rows_at_once", [1, 5, 1000])
 def test_long_prompts_are_read_in_pieces(random_gpt, monkeypatch, rows_at_once):
     model, texts = random_gpt(key_value_heads=2), [[BOS, *prompt] for prompt in PROMPTS]
-    monkeypatch.setattr("toolkit.decoding.prompts._ROWS_AT_ONCE", rows_at_once)
-    session = PromptSession(model, texts, Pool())
+    monkeypatch.setattr("toolkit.decoding.state._ROWS_AT_ONCE", rows_at_once)
+    session = GPTState(model, texts, Pool())
     found = session.logits(session.begin)
     for row, prompt in zip(found, PROMPTS, strict=True):
         np.testing.assert_allclose(row, plain.gpt_logits(model, prompt)([]), atol=1e-10)
@@ -188,17 +189,17 @@ def test_long_prompts_are_read_in_pieces(random_gpt, monkeypatch, rows_at_once):
 
 def test_what_cannot_be_continued_is_refused(random_gpt):
     model = random_gpt()  # reads <s> and 11 tokens
-    assert continue_prompts(model, []) == []
-    assert len(continue_prompts(model, [[20] * 10])[0][0].token_log_probs) == 1
+    assert generate(model, []) == []
+    assert len(generate(model, [[20] * 10])[0][0].token_log_probs) == 1
     with pytest.raises(DataError, match="prompt 2 has 11 tokens, and there is room for 10"):
-        continue_prompts(model, [[20], [20] * 11])
+        generate(model, [[20], [20] * 11])
     with pytest.raises(DataError, match="prompt 1 has 8 tokens, and there is room for 7"):
-        continue_prompts(model, [[20] * 8], ContinuationConfig(min_new_tokens=4))
+        generate(model, [[20] * 8], ContinuationConfig(min_new_tokens=4))
     with pytest.raises(DataError, match="prompt 1 has ids outside"):
-        continue_prompts(model, [[37]])
+        generate(model, [[37]])
     with pytest.raises(DataError, match="prompt 2 is empty"):
-        continue_prompts(random_gpt(begin=False), [[20], []])
+        generate(random_gpt(begin=False), [[20], []])
     with pytest.raises(ConfigError, match="batch_size"):
-        continue_prompts(model, [[20]], batch_size=0)
+        generate(model, [[20]], batch_size=0)
     with pytest.raises(ConfigError, match="past_context"):
         ContinuationConfig(past_context="crop")

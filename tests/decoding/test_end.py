@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from toolkit.decoding import ContinuationConfig, continue_prompts, stream_prompt
+from toolkit.decoding import ContinuationConfig, generate, stream
 from toolkit.errors import ConfigError
 from toolkit.tokenization.special import END, EOS
 
@@ -37,8 +37,8 @@ def test_the_other_mark_ends_outputs_as_the_usual_one_does(random_gpt, settings)
     exchanged(other)
     config, bans = ContinuationConfig(**settings), [[25], [26, 27]]
     prompts = PROMPTS if config.repetition_penalty == 1 and not config.no_repeat_ngram_size else PROMPTS[:2]
-    expected, found = continue_prompts(usual, prompts, config, 3, bans), []
-    for left, right in zip(expected, continue_prompts(other, prompts, config, 3, bans, end=END), strict=True):
+    expected, found = generate(usual, prompts, config, 3, bad_words=bans), []
+    for left, right in zip(expected, generate(other, prompts, config, 3, bad_words=bans, end=END), strict=True):
         assert [(each.ids, each.finished) for each in left] == [(each.ids, each.finished) for each in right]
         for each, exchange in zip(left, right, strict=True):
             np.testing.assert_allclose(each.token_log_probs, exchange.token_log_probs, atol=1e-9)
@@ -46,30 +46,30 @@ def test_the_other_mark_ends_outputs_as_the_usual_one_does(random_gpt, settings)
     assert all(token >= 16 for each in found for token in each.ids)
     assert config.forced_end != "none" or any(each.finished for each in found)
     for number, (prompt, group) in enumerate(zip(prompts, expected, strict=True)):
-        assert list(stream_prompt(other, prompt, config, bans, number, END)) == group[0].ids
+        assert list(stream(other, prompt, config, bans, number, END)) == group[0].ids
 
 
 def test_the_value_of_a_stream_is_the_whole_hypothesis(random_gpt):
     for settings in WAYS[:3]:
         config = ContinuationConfig(**settings)
-        stream = stream_prompt(random_gpt(), [20, 21], config, end=END)
+        written = stream(random_gpt(), [20, 21], config, end=END)
         with pytest.raises(StopIteration) as ended:
-            [next(stream) for _ in range(100)]
-        assert ended.value.value == continue_prompts(random_gpt(), [[20, 21]], config, end=END)[0][0]
+            [next(written) for _ in range(100)]
+        assert ended.value.value == generate(random_gpt(), [[20, 21]], config, end=END)[0][0]
 
 
 def test_a_watched_output_ends_with_its_own_mark(random_gpt):
     """Watchers are not told of the mark."""
     told, config = [], ContinuationConfig(do_sample=False)
     watch = lambda: lambda token: told.append(token)  # noqa: E731
-    found = continue_prompts(exchanged(random_gpt(output_bias=True)), PROMPTS[:2], config, watch=watch, end=END)
+    found = generate(exchanged(random_gpt(output_bias=True)), PROMPTS[:2], config, stopping=watch, end=END)
     assert sorted(told) == sorted(token for (each,) in found for token in each.ids)
 
 
 def test_an_end_that_is_no_special_id_is_refused(random_gpt):
     for end in (-1, 16, 20):
         with pytest.raises(ConfigError, match=f"end is {end}: it must be a special id, below 16"):
-            continue_prompts(random_gpt(), PROMPTS, end=end)
+            generate(random_gpt(), PROMPTS, end=end)
     with pytest.raises(ConfigError, match="end mark in it"):
-        continue_prompts(random_gpt(), PROMPTS, bans=[[20, END]], end=END)
-    assert continue_prompts(random_gpt(), PROMPTS[:1], bans=[[20, EOS]], end=END)
+        generate(random_gpt(), PROMPTS, bad_words=[[20, END]], end=END)
+    assert generate(random_gpt(), PROMPTS[:1], bad_words=[[20, EOS]], end=END)

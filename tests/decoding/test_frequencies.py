@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.decoding import plain, reference
-from toolkit.decoding import ContinuationConfig, GenerationConfig, continue_prompts, generate
+from toolkit.decoding import ContinuationConfig, GenerationConfig, generate
 from toolkit.decoding.sampling import choose_tokens, nucleus
 from toolkit.tokenization.special import BOS, EOS
 
@@ -140,7 +140,7 @@ def test_language_models_draw_what_they_should(random_gpt, settings):
     """Two tokens of 20,000 samples: the first, and the second after the most frequent first."""
     model, prompt, bans, count = random_gpt(np.float32), [20, 21], [[25], [18, 19]], 20_000
     config = ContinuationConfig(max_new_tokens=2, num_return_sequences=count, **{"top_k": 0, "min_p": 0.0} | settings)
-    (samples,) = continue_prompts(model, [prompt], config, bans=bans)
+    (samples,) = generate(model, [prompt], config, bad_words=bans)
     outputs, after = [[*each.ids, EOS][:2] for each in samples], plain.gpt_logits(model, prompt)
     firsts = np.array([ids[0] for ids in outputs])
     assert_frequencies(firsts, expected_of(after([]), [BOS, *prompt], settings, bans))
@@ -158,6 +158,6 @@ def test_translators_draw_what_they_should(random_model):
         num_return_sequences=20_000,
         **{"top_k": 0, "min_p": 0.0} | settings,
     )
-    (samples,) = generate(model, [source], config, bans=bans)
+    (samples,) = generate(model, [source], config, bad_words=bans)
     tokens = np.array([[*each.ids, EOS][0] for each in samples])
     assert_frequencies(tokens, expected_of(reference.logits_after(model, source)([]), [], settings, bans))

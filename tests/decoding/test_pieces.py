@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.decoding import GenerationConfig, Hypothesis, generate
-from toolkit.decoding.beam_state import Finished, search_is_over
-from toolkit.decoding.distribution import best_continuations, forbid_control_tokens, force_end, log_sum_exp
-from toolkit.decoding.session import fill_holes
+from toolkit.decoding.beam import Finished, search_is_over
+from toolkit.decoding.logits_processors import forbid_control_tokens, force_end
+from toolkit.decoding.sampling import best_continuations, log_sum_exp
+from toolkit.decoding.state import fill_holes
 from toolkit.errors import ConfigError, DataError
 
 

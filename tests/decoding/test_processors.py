@@ -7,8 +7,14 @@ from hypothesis import strategies as st
 
 from tests.checks import random_model, small_config
 from tests.decoding import plain, reference
-from toolkit.decoding import ContinuationConfig, GenerationConfig, continue_prompts, generate
-from toolkit.decoding.processors import NOTHING, Bans, Processors, forbid_repeated_ngrams, penalize_repetition
+from toolkit.decoding import ContinuationConfig, GenerationConfig, generate
+from toolkit.decoding.logits_processors import (
+    NOTHING,
+    BadWords,
+    LogitsProcessors,
+    forbid_repeated_ngrams,
+    penalize_repetition,
+)
 from toolkit.errors import ConfigError
 from toolkit.tokenization.special import BOS, EOS
 
@@ -66,7 +72,7 @@ def test_what_would_repeat_an_ngram_is_excluded_and_nothing_else(told, size):
 @settings(max_examples=100)
 def test_a_ban_excludes_its_last_id_after_its_others_and_nothing_else(told, bans):
     scores = random_scores(len(told))
-    Bans(bans, SIZE).exclude(scores, padded(told))
+    BadWords(bans, SIZE).exclude(scores, padded(told))
     for row, ids in zip(scores, told, strict=True):
         banned = [any(plain.ends_with([*ids, token], ban) for ban in bans) for token in range(SIZE)]
         assert (row == -np.inf).tolist() == banned
@@ -75,14 +81,14 @@ def test_a_ban_excludes_its_last_id_after_its_others_and_nothing_else(told, bans
 def test_foolish_bans_are_refused():
     for ban, words in (([], "no sequence"), ([20], "no sequence"), ([-1], "no sequence"), ([5, EOS], "end mark")):
         with pytest.raises(ConfigError, match=words):
-            Bans([[5], ban], SIZE)
+            BadWords([[5], ban], SIZE)
 
 
 def test_nothing_to_do_is_known():
-    assert not Processors(GenerationConfig(), Bans([], SIZE), [[5]])
-    assert Processors(GenerationConfig(), Bans([[5]], SIZE), [[5]])
-    assert Processors(GenerationConfig(repetition_penalty=1.1), Bans([], SIZE), [[5]])
-    assert Processors(GenerationConfig(no_repeat_ngram_size=2), Bans([], SIZE), [[5]])
+    assert not LogitsProcessors(GenerationConfig(), BadWords([], SIZE), [[5]])
+    assert LogitsProcessors(GenerationConfig(), BadWords([[5]], SIZE), [[5]])
+    assert LogitsProcessors(GenerationConfig(repetition_penalty=1.1), BadWords([], SIZE), [[5]])
+    assert LogitsProcessors(GenerationConfig(no_repeat_ngram_size=2), BadWords([], SIZE), [[5]])
 
 
 @pytest.mark.parametrize(("begin", "ends_at_once"), [(BOS, True), (EOS, False)])
@@ -108,7 +114,7 @@ CASES = [
 @pytest.mark.parametrize("beams", [1, 3])
 def test_language_models_equal_the_plain_ones(random_gpt, case, bans, beams):
     model, config = random_gpt(), ContinuationConfig(do_sample=False, num_beams=beams, **case)
-    for prompt, found in zip(PROMPTS, continue_prompts(model, PROMPTS, config, bans=bans), strict=True):
+    for prompt, found in zip(PROMPTS, generate(model, PROMPTS, config, bad_words=bans), strict=True):
         given = (plain.gpt_logits(model, prompt), [BOS, *prompt], 11 - len(prompt), config, bans)
         compare(found[0], given, beams)
 
@@ -119,7 +125,7 @@ def test_translators_equal_the_plain_ones(random_model, case, bans, beams):
     """The history of an encoder-decoder is its output alone."""
     model = random_model()
     config = GenerationConfig(max_new_tokens=9, num_beams=beams, forced_end="none", **case)
-    for source, found in zip(SOURCES, generate(model, SOURCES, config, bans=bans), strict=True):
+    for source, found in zip(SOURCES, generate(model, SOURCES, config, bad_words=bans), strict=True):
         compare(found[0], (reference.logits_after(model, source), [], 9, config, bans), beams)
 
 
@@ -141,10 +147,10 @@ def outputs(random_gpt, random_model):
     def write(way, seed, bans=(), **settings):
         continuation = {"past_context": "slide", "max_new_tokens": 25}
         gpt, config = random_gpt(seed=seed), ContinuationConfig(**way, **settings, **continuation)
-        groups = continue_prompts(gpt, PROMPTS, config, bans=bans)
+        groups = generate(gpt, PROMPTS, config, bad_words=bans)
         found = [([BOS, *prompt], each.ids) for prompt, group in zip(PROMPTS, groups, strict=True) for each in group]
         config = GenerationConfig(max_new_tokens=20, **way, **settings)
-        groups = generate(random_model(seed=seed), SOURCES, config, bans=bans)
+        groups = generate(random_model(seed=seed), SOURCES, config, bad_words=bans)
         return found + [([], each.ids) for group in groups for each in group]
 
     return write
@@ -193,7 +199,7 @@ def test_where_everything_is_excluded_the_end_is_left(outputs, way):
 def test_a_prefix_is_written_though_it_is_banned_and_counts_as_history(random_model, way):
     config = GenerationConfig(max_new_tokens=9, no_repeat_ngram_size=2, repetition_penalty=1.5, **way)
     prefix = [20, 21, 20, 21]
-    for group in generate(random_model(), SOURCES, config, prefixes=[prefix] * 4, bans=[[21], [22]]):
+    for group in generate(random_model(), SOURCES, config, prefixes=[prefix] * 4, bad_words=[[21], [22]]):
         for each in group:
             assert each.ids[:4] == prefix
             assert not {21, 22} & set(each.ids[4:])
@@ -208,6 +214,6 @@ def test_the_penalty_makes_repetition_rarer(random_gpt):
             repetition_penalty=penalty, num_return_sequences=20, temperature=1.0, min_new_tokens=11, max_new_tokens=12,
             past_context="slide",
         )  # fmt: skip
-        found = [each.ids for group in continue_prompts(model, PROMPTS, config) for each in group]
+        found = [each.ids for group in generate(model, PROMPTS, config) for each in group]
         repeated.append(sum(len(ids) - len(set(ids)) for ids in found))
     assert repeated[0] > repeated[1] > repeated[2]

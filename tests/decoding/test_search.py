@@ -6,8 +6,8 @@ import pytest
 from tests.decoding import reference
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.decoding.beam import beam_search
-from toolkit.decoding.constraints import Constraints
-from toolkit.decoding.session import Seq2SeqSession
+from toolkit.decoding.logits_processors import Constraints
+from toolkit.decoding.state import Seq2SeqState
 from toolkit.nn.memory import Pool
 from toolkit.tokenization.special import CONTROL_IDS, EOS, UNK
 
@@ -20,7 +20,7 @@ CONFIGS = [
 ]
 
 
-class CountingSession(Seq2SeqSession):
+class CountingState(Seq2SeqState):
     steps = 0
 
     def logits(self, ids):
@@ -30,7 +30,7 @@ class CountingSession(Seq2SeqSession):
 
 def beams_of(model, sources, config):
     limits = np.full(len(sources), config.max_new_tokens)
-    return beam_search(Seq2SeqSession(model, sources, Pool()), Constraints(limits), config)
+    return beam_search(Seq2SeqState(model, sources, Pool()), Constraints(limits), config)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -54,7 +54,7 @@ def test_beam_search_equals_the_plain_one(random_model, make_sources, width, pow
     config = GenerationConfig(max_new_tokens=9, num_beams=width, length_penalty=power)
     steps_taken = set()
     for source in sources:
-        session = CountingSession(model, [source], Pool())
+        session = CountingState(model, [source], Pool())
         ((found,),) = beam_search(session, Constraints(np.array([9])), config)
         score, ids, steps = reference.beam_search(model, source, 9, width, power)
         assert found.ids == list(ids)

@@ -8,7 +8,7 @@ import pytest
 from toolkit.data.collate import source_rows
 from toolkit.decoding.cache import Cache
 from toolkit.decoding.step import Step
-from toolkit.decoding.step_weights import StepWeights
+from toolkit.decoding.step_weights import PackedWeights
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 
@@ -30,7 +30,7 @@ class Pair:
     def __init__(self, model, cache, memory=None):
         self.model, self.tape, self.memory = model, Tape(memory=Pool()), memory
         self.cache, self.plain = cache, copy.deepcopy(cache, {id(module): module for module in cache._layers})
-        self.step = Step(model, cache, StepWeights(), self.tape)
+        self.step = Step(model, cache, PackedWeights(), self.tape)
 
     def read(self, ids):
         """The same ids to both; returns the logits."""

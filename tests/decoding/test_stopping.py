@@ -6,15 +6,15 @@ import pytest
 from tests.decoding import reference
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.decoding.beam import beam_search
-from toolkit.decoding.constraints import Constraints
-from toolkit.decoding.session import Seq2SeqSession
+from toolkit.decoding.logits_processors import Constraints
+from toolkit.decoding.state import Seq2SeqState
 from toolkit.nn.memory import Pool
 from toolkit.tokenization.special import EOS
 
 RULES = [True, False, "never", "settled"]
 
 
-class CountingSession(Seq2SeqSession):
+class CountingState(Seq2SeqState):
     steps = 0
 
     def logits(self, ids):
@@ -32,7 +32,7 @@ def test_the_rules_equal_the_plain_ones(random_model, make_sources, rule, forced
         num_beams=width, num_return_sequences=2, early_stopping=rule, forced_end=forced_end, length_penalty=power
     )
     for source in make_sources([3, 5, 1]):
-        session = CountingSession(model, [source], Pool())
+        session = CountingState(model, [source], Pool())
         constraints = Constraints(np.array([limit]), forced_end=forced_end)
         (found,) = beam_search(session, constraints, config)
         expected, steps = reference.hugging_face_beam_search(model, source, limit, width, power, rule, forced_end)
@@ -49,7 +49,7 @@ def test_the_rules_differ_as_they_should(random_model, make_sources):
     steps, scores = {}, {}
     for rule in RULES:
         config = GenerationConfig(num_beams=3, early_stopping=rule, max_new_tokens=12)
-        sessions = [CountingSession(model, [source], Pool()) for source in sources]
+        sessions = [CountingState(model, [source], Pool()) for source in sources]
         found = [beam_search(session, Constraints(np.array([12])), config)[0][0] for session in sessions]
         steps[rule] = sum(session.steps for session in sessions)
         scores[rule] = [each.score for each in found]

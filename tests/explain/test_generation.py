@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from toolkit import load
-from toolkit.decoding import ContinuationConfig, continue_prompts, sampling
+from toolkit.decoding import ContinuationConfig, generate, sampling
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.decoding import attended
 from toolkit.explain.decoding.beam_tree import BeamTree, choices, every, written
@@ -47,14 +47,14 @@ def watched(model, config, count=None, prompt="I am a"):
     """What is written after a prompt, and the observer that saw it."""
     ids, count = model.tokenizer.encode(prompt), count or model.tokenizer.vocab_size
     watch = BeamTree(count) if config.num_beams > 1 else Choices(count)
-    return continue_prompts(model.model, [ids], config, observer=watch)[0], watch
+    return generate(model.model, [ids], config, observer=watch)[0], watch
 
 
 @pytest.mark.parametrize("settings", [*SAMPLES, *GREEDY, *BEAMS, {"num_return_sequences": 3, "temperature": 2.0}])
 def test_watching_changes_nothing(model, settings):
     config = config_of(settings)
     found = watched(model, config)[0]
-    assert found == continue_prompts(model.model, [model.tokenizer.encode("I am a")], config)[0]
+    assert found == generate(model.model, [model.tokenizer.encode("I am a")], config)[0]
     settings = {"max_new_tokens": 9, **settings}
     expected = model.generate_n(["I am a"], **settings)[0]
     assert [written(each) for each in found] == [each.ids for each in expected]

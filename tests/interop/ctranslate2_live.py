@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import ctranslate2
 import numpy as np
 
-from toolkit.decoding import ContinuationConfig, GenerationConfig, continue_prompts, generate, score
+from toolkit.decoding import ContinuationConfig, GenerationConfig, generate, score
 from toolkit.interop.ctranslate2 import write_weights
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
@@ -126,7 +126,7 @@ def compare_generator(model: GPT, directory: str, texts: list[list[int]]) -> Ite
         theirs = generator.generate_batch(
             prompts, beam_size=beams, max_length=20, min_length=0, include_prompt_in_result=False, **SEARCH
         )
-        for (best, *_), found in zip(continue_prompts(model, texts, config), theirs, strict=True):
+        for (best, *_), found in zip(generate(model, texts, config), theirs, strict=True):
             if best.ids:  # it does not return that nothing more comes
                 difference = abs(best.score - found.scores[0]) if model.output_bias else 0.0
                 yield [TOKENS[index] for index in best.ids], found.sequences[0], difference

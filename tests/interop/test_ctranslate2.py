@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.checks import random_model, small_config, small_gpt_config
-from toolkit.decoding import ContinuationConfig, GenerationConfig, continue_prompts, generate, score
+from toolkit.decoding import ContinuationConfig, GenerationConfig, generate, score
 from toolkit.interop.ctranslate2 import Reading, read, write, write_weights
 from toolkit.interop.ctranslate2_file import read_variables
 from toolkit.interop.vocabulary import Vocabulary
@@ -102,7 +102,7 @@ def test_a_language_model_of_theirs_writes_the_same_tokens(name: str) -> None:
     model = reading.model()
     model.config = replace(model.config, begin=True)  # as the prompts were read there
     config = ContinuationConfig(do_sample=False, max_new_tokens=12)
-    found = continue_prompts(model, [ids(reading, text) for text in theirs["prompts"]], config)
+    found = generate(model, [ids(reading, text) for text in theirs["prompts"]], config)
     assert [tokens(reading, best.ids) for best, *_ in found] == theirs["outputs"]["1"]
 
 

@@ -23,7 +23,7 @@ import transformers
 from transformers.utils import logging
 
 from tests.parity.drawn import FAMILIES, Draw
-from toolkit.decoding import ContinuationConfig, GenerationConfig, continue_prompts, generate
+from toolkit.decoding import ContinuationConfig, GenerationConfig, generate
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
@@ -151,7 +151,7 @@ def here(theirs: Any, model: Model, vocabulary: Vocabulary, draw: Draw) -> list[
     if draw.is_seq2seq:
         found = generate(model, prompts, GenerationConfig(**settings))
     else:
-        found = continue_prompts(model, prompts, ContinuationConfig(do_sample=False, **settings))
+        found = generate(model, prompts, ContinuationConfig(do_sample=False, **settings))
     return [vocabulary.foreign(hypotheses[0].ids) for hypotheses in found]
 
 

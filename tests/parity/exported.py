@@ -11,7 +11,7 @@ from transformers import GenerationConfig as TheirConfig
 
 from tests.checks import random_model, small_config, small_gpt_config
 from tests.parity import reference
-from toolkit.decoding import ContinuationConfig, GenerationConfig, continue_prompts, generate
+from toolkit.decoding import ContinuationConfig, GenerationConfig, generate
 from toolkit.interop import write_hugging_face
 from toolkit.interop.ctranslate2 import write_weights
 from toolkit.models.gpt import GPTConfig
@@ -114,7 +114,7 @@ def ours(model: Model, texts: list[list[int]], beams: int, rule: bool | str, pow
     settings |= {"max_new_tokens": _NEW, "forced_end": "none"}
     if isinstance(model.config, Seq2SeqConfig):
         return generate(model, texts, GenerationConfig(**settings))
-    return continue_prompts(model, texts, ContinuationConfig(do_sample=False, **settings))
+    return generate(model, texts, ContinuationConfig(do_sample=False, **settings))
 
 
 def _without_control(model: Model) -> Model:

@@ -11,7 +11,7 @@ from safetensors.numpy import save
 
 from tests.parity.cases import CONFIG, MAX_NEW_TOKENS, WEIGHTS, Case, Search
 from toolkit.data.collate import text_batch, translation_batch
-from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, continue_prompts, generate
+from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, generate
 from toolkit.functional.arrays import Array
 from toolkit.interop import read_hugging_face
 from toolkit.interop.vocabulary import Vocabulary
@@ -111,5 +111,5 @@ def search(
     else:
         begin = int(model.config.begin)
         config = ContinuationConfig(do_sample=False, **settings)
-        found = continue_prompts(model, [text[begin:] for text in given], config)
+        found = generate(model, [text[begin:] for text in given], config)
     return [[each._replace(ids=vocabulary.foreign(each.ids)) for each in hypotheses] for hypotheses in found]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from toolkit.chat.template import Template
 from toolkit.data.conversations import Question
 from toolkit.data.messages import Message
-from toolkit.decoding import ContinuationConfig, continue_prompts
+from toolkit.decoding import ContinuationConfig, generate
 from toolkit.errors import DataError
 from toolkit.evaluation.replies import Judged, Style, judge
 from toolkit.models.gpt import GPT
@@ -51,7 +51,7 @@ def answers(
     prompts = [reply_prompt(template, each) for each in conversations]
     if model.config.begin:  # which is put in front of every prompt again
         prompts = [prompt[1:] for prompt in prompts]
-    found = continue_prompts(model, prompts, config, BATCH_SIZE, end=template.end)
+    found = generate(model, prompts, config, BATCH_SIZE, end=template.end)
     return [Answer(_text(template, group[0].ids), group[0].finished) for group in found]
 
 

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from toolkit.chat.history import Sent
 from toolkit.data.messages import Role
-from toolkit.decoding.kept import common_prefix
+from toolkit.decoding.state import common_prefix
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import CONTROL_IDS
 

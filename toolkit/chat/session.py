@@ -12,7 +12,7 @@ from toolkit.chat.prompt import Prompt, shown
 from toolkit.chat.template import make_template
 from toolkit.chat.writing import Writing
 from toolkit.data.messages import Message, check_content
-from toolkit.decoding import ContinuationConfig, KeptPrompt
+from toolkit.decoding import ContinuationConfig, PrefixCache
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.language_model import LanguageModel
 from toolkit.text_model import check_length
@@ -76,7 +76,7 @@ class ChatSession:
         self._stops = (*stop_strings, *self.template.stop_strings)
         self._bad_words = tuple(bad_words)
         self._history = History(self.template, settings.max_length)
-        self._kept = KeptPrompt(model.model) if self.config.num_beams == 1 else None
+        self._prefix_cache = PrefixCache(model.model) if self.config.num_beams == 1 else None
         self._replies = 0  # so far: each is sampled by another generator
         self._stream: weakref.ref[Generator[str]] | None = None
         self.last: Reply | None = None  # the latest reply
@@ -135,7 +135,7 @@ class ChatSession:
         sent = self._history.sent(user, self._reserved)
         without_mark = sent.ids[len(self.template.begin) :]
         ids = self.model.stream_ids(
-            without_mark, self.config, self._bad_words, self._replies, self.template.end, self._kept
+            without_mark, self.config, self._bad_words, self._replies, self.template.end, self._prefix_cache
         )
         stream = self._exchange(user, sent, Writing(ids, self.template, self._stops))
         self._stream = weakref.ref(stream)
@@ -175,7 +175,7 @@ class ChatSession:
             sent = history.sent(last.user, self._reserved, earlier)
         else:
             sent = Sent(self.template.begin, [history.system] if history.system else [], [], 0)
-        return shown(sent, self.model.tokenizer, self._kept.ids if self._kept else [])
+        return shown(sent, self.model.tokenizer, self._prefix_cache.ids if self._prefix_cache else [])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the conversation to a file that `load` reads, and fine-tuning.
@@ -230,7 +230,7 @@ class ChatSession:
         self._keep(user, sent, writing, "stop" if writing.ended_by_itself else "length")
 
     def _keep(self, user: Turn, sent: Sent, writing: Writing, reason: Literal["stop", "length", "interrupted"]) -> None:
-        reused = self._kept.reused if self._kept else 0
+        reused = self._prefix_cache.reused if self._prefix_cache else 0
         self.last = Reply(writing.text, reason, sent.dropped, len(sent.ids), reused, len(writing.ids), writing.log_prob)
         self._sent = sent
         if writing.text.strip():

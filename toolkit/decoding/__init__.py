@@ -1,13 +1,10 @@
-"""Decoding: the KV cache, searches and samplers that write one token at a time, and what they wrote, looked at."""
+"""Decoding: the KV cache, searches and samplers that write one token at a time, scores and alignments of outputs."""
 
-from toolkit.decoding.alignment import cross_attention, word_alignment, words_of
 from toolkit.decoding.config import ContinuationConfig, ContinuationSettings, GenerationConfig, GenerationSettings
-from toolkit.decoding.continuation import continue_prompts, stream_prompt
-from toolkit.decoding.generate import generate
-from toolkit.decoding.hypothesis import Hypothesis
-from toolkit.decoding.kept import KeptPrompt
-from toolkit.decoding.observer import Observer
-from toolkit.decoding.scoring import score
+from toolkit.decoding.generation import generate, stream
+from toolkit.decoding.hypothesis import Hypothesis, Observer
+from toolkit.decoding.scoring import cross_attention, score, word_alignment, words_of
+from toolkit.decoding.state import PrefixCache
 
 __all__ = [
     "ContinuationConfig",
@@ -15,13 +12,12 @@ __all__ = [
     "GenerationConfig",
     "GenerationSettings",
     "Hypothesis",
-    "KeptPrompt",
     "Observer",
-    "continue_prompts",
+    "PrefixCache",
     "cross_attention",
     "generate",
     "score",
-    "stream_prompt",
+    "stream",
     "word_alignment",
     "words_of",
 ]

@@ -1,22 +1,63 @@
 """Beam search: the K best unfinished hypotheses of every sentence grow by a token a step.
 
 A hypothesis that ends moves to a list of its own and leaves its place to the next best; each step therefore looks at
-2K continuations, at most K of which can be end marks.
+2K continuations, at most K of which can be EOS.
 """
 
+import bisect
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from toolkit.decoding.beam_state import Finished, search_is_over
 from toolkit.decoding.config import GenerationConfig
-from toolkit.decoding.constraints import Constraints
-from toolkit.decoding.distribution import best_continuations, log_sum_exp
-from toolkit.decoding.hypothesis import Hypothesis, length_penalty
-from toolkit.decoding.observer import Observer, Ranking
-from toolkit.decoding.session import Session, fill_holes
+from toolkit.decoding.hypothesis import Hypothesis, Observer, Ranking, length_penalty
+from toolkit.decoding.logits_processors import Constraints
+from toolkit.decoding.sampling import best_continuations, log_sum_exp
+from toolkit.decoding.state import DecoderState, fill_holes
 from toolkit.functional.arrays import Array
+
+
+class Finished:
+    """The best complete hypotheses of every sentence, at most `wanted` of each, best first."""
+
+    def __init__(self, sentences: int, wanted: int):
+        self.wanted = wanted
+        self.hypotheses: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+        self.thresholds = np.full(sentences, -np.inf)  # a new hypothesis counts if its score is above
+
+    def add(self, sentence: int, hypothesis: Hypothesis) -> None:
+        best = self.hypotheses[sentence]
+        bisect.insort(best, hypothesis, key=lambda each: -each.score)
+        del best[self.wanted :]
+        if len(best) == self.wanted:
+            self.thresholds[sentence] = best[-1].score
+
+
+def settled(live: Array, thresholds: Array, lengths: Array | int, power: float) -> Array:
+    """Tell if the best unfinished hypothesis, scored as if it had one of these `lengths`, would displace none.
+
+        settled = best live log-probability / length ** power ≤ worst finished score that counts
+
+    Shapes: live, thresholds, lengths (B,) -> (B,) of bool.
+    """
+    return live / length_penalty(np.asarray(lengths, float), power) <= thresholds
+
+
+def search_is_over(config: GenerationConfig, live: Array, thresholds: Array, written: int, limits: Array) -> Array:
+    """Mark the sentences that are done by the rule `early_stopping`; unfinished hypotheses have `written` tokens.
+
+    Log-probabilities only fall, so the best score that a hypothesis can reach is its present log-probability at the
+    most favourable length: the limit where the penalty grows with length, otherwise the shortest still possible.
+    "settled" takes that length, Hugging Face's rules the length that each names.
+    Shapes: live (B,) best unfinished log-probabilities, thresholds and limits (B,) -> (B,) of bool.
+    """
+    rule, power = config.early_stopping, config.length_penalty
+    if rule is True:
+        return (thresholds > -np.inf) | (live == -np.inf)
+    if power > 0 and rule is not False:
+        return settled(live, thresholds, limits, power)
+    return settled(live, thresholds, written + 1 if rule == "settled" else written, power)
 
 
 @dataclass
@@ -25,18 +66,18 @@ class _Beams:
 
     sentences: Array  # (B,) the sentence's number in the batch
     last: Array  # (B·W,) the tokens to read next
-    scores: Array  # (B, W) sums of log-probabilities, as processors have reshaped them
+    scores: Array  # (B, W) sums of log-probabilities, after the logits processors
     written: Array  # (B, W, T) ids
-    sums: Array  # (B, W, T) the model's own log-probability of the output up to each of them
+    sums: Array  # (B, W, T) the model's own log-probability of the output up to each token
 
     @property
     def step(self) -> int:
-        """T, how many tokens each has."""
+        """T, the number of tokens that each has."""
         return self.written.shape[2]
 
     @property
     def log_probs(self) -> Array:
-        """(B, W) the model's own log-probabilities so far."""
+        """Return the model's own log-probabilities so far, (B, W)."""
         return self.sums[:, :, -1] if self.step else np.zeros(self.scores.shape)
 
 
@@ -50,28 +91,28 @@ class _Continuations:
     log_probs: Array  # the model's own, of the whole output
 
     def unfinished(self, count: int, end: int) -> "_Continuations":
-        """The first `count` that are not ended."""
+        """Return the first `count` that do not end."""
         order = np.argsort(self.tokens == end, axis=1, kind="stable")[:, :count]
         rows = np.arange(len(order))[:, None]
         return _Continuations(*(x[rows, order] for x in vars(self).values()))
 
 
 def beam_search(
-    session: Session, constraints: Constraints, config: GenerationConfig, observer: Observer | None = None
+    state: DecoderState, constraints: Constraints, config: GenerationConfig, observer: Observer | None = None
 ) -> list[list[Hypothesis]]:
-    """The best `num_return_sequences` hypotheses found for each sentence, best first (fewer where fewer exist).
+    """Find the best `num_return_sequences` hypotheses for each sentence, best first (fewer where fewer exist).
 
-    It begins with one beam, because K equal ones would find K times the same, and as long as a prefix lasts there is
-    no other. Hypotheses are ranked by what processors make of their log-probabilities, and `score` says by what;
-    `log_prob` remains the model's own.
+    The search begins with one beam, because K equal ones would find K times the same, and as long as a prefix lasts
+    there is no other. Hypotheses are ranked by their log-probabilities after the logits processors, which `score`
+    reports; `log_prob` remains the model's own.
     """
     count, limits = len(constraints.limits), constraints.limits
     # Hugging Face's rules compare with the worst of as many finished hypotheses as there are beams.
     finished = Finished(count, config.num_return_sequences if config.early_stopping == "settled" else config.num_beams)
     nothing = np.zeros((count, 1, 0))
-    beams = _Beams(np.arange(count), session.begin, np.zeros((count, 1)), nothing.astype(np.int64), nothing)
+    beams = _Beams(np.arange(count), state.begin, np.zeros((count, 1)), nothing.astype(np.int64), nothing)
     while len(beams.sentences):
-        logits, most = session.logits(beams.last), 2 * config.num_beams
+        logits, most = state.logits(beams.last), 2 * config.num_beams
         continuations, at_limit = _continue(logits, beams, constraints, most, observer)
         ended = _collect(continuations, beams, constraints, at_limit, config, finished)
         live = continuations.unfinished(config.num_beams, constraints.end)
@@ -81,12 +122,12 @@ def beam_search(
         done |= at_limit | (ended[:, 0] if config.num_beams == 1 else False)
         if observer is not None:
             observer.ranked(_ranking(beams, continuations, ended, live, done))
-        beams = _grow(session, beams, live, fill_holes(~done))
+        beams = _grow(state, beams, live, fill_holes(~done))
     return [hypotheses[: config.num_return_sequences] for hypotheses in finished.hypotheses]
 
 
 def _ranking(beams: _Beams, found: _Continuations, ended: Array, live: _Continuations, done: Array) -> Ranking:
-    """What an observer is shown of a step."""
+    """Describe a step to an observer."""
     every = (found.beams, found.tokens, found.scores, found.log_probs)
     return Ranking(beams.sentences, *every, ended, live.beams, live.tokens, done)
 
@@ -94,7 +135,7 @@ def _ranking(beams: _Beams, found: _Continuations, ended: Array, live: _Continua
 def _continue(
     logits: Array, beams: _Beams, constraints: Constraints, count: int, observer: Observer | None = None
 ) -> tuple[_Continuations, Array]:
-    """Rank the permitted continuations of all beams of a sentence together; and which sentences are at their limit.
+    """Rank the permitted continuations of all beams of a sentence together; also mark the sentences at their limit.
 
     Shapes: logits (B·W, V).
     """
@@ -126,10 +167,9 @@ def _collect(
     config: GenerationConfig,
     finished: Finished,
 ) -> Array:
-    """Move ended hypotheses to `finished`; returns which of the first K ended, (B, K).
+    """Move ended hypotheses to `finished`; return which of the first K ended, (B, K).
 
-    An end mark below rank K would have been pruned had it been another token, so it does not count (as in fairseq and
-    Hugging Face).
+    EOS below rank K does not count: another token would have been pruned there (as in fairseq and Hugging Face).
     """
     width, length = config.num_beams, beams.step + 1
     ranked = continuations.scores[:, :width]
@@ -148,12 +188,12 @@ def _collect(
     return ended
 
 
-def _grow(session: Session, beams: _Beams, live: _Continuations, order: Array) -> _Beams:
+def _grow(state: DecoderState, beams: _Beams, live: _Continuations, order: Array) -> _Beams:
     """Replace the beams of the sentences in `order` by their continuations; the other sentences are dropped."""
     width = beams.scores.shape[1]
     scores, parents, tokens, log_probs = (x[order] for x in vars(live).values())
     if len(order):
-        session.select(order, (order[:, None] * width + parents).reshape(-1))
+        state.select(order, (order[:, None] * width + parents).reshape(-1))
     written, sums = (
         np.concatenate((x[order[:, None], parents], new[:, :, None]), axis=2)
         for x, new in ((beams.written, tokens), (beams.sums, log_probs))

@@ -1,33 +1,150 @@
-"""Sampling: temperature, then top-k, top-p and min-p, then a draw. Every sequence has a generator of its own.
+"""From logits to tokens: normalisation, the best few continuations, and sampling.
 
-Past top-k everything works on weights: probabilities up to a factor, in float64, the largest of each row exactly 1.
+Sampling applies temperature, top-k, top-p and min-p, and draws. Past top-k it works on weights: probabilities up to a
+factor, in float64, the largest of each row exactly 1. Every sequence has a generator of its own.
 """
+
+import math
 
 import numpy as np
 
 from toolkit.decoding.config import GenerationConfig
-from toolkit.decoding.distribution import best_continuations, largest_first
-from toolkit.decoding.observer import Observer
-from toolkit.functional.arrays import Array
+from toolkit.decoding.hypothesis import Observer
+from toolkit.functional.arrays import Array, row_blocks
+
+# In rows of at most so many logits the best are looked up directly, in longer ones by columns: `best_continuations`.
+_FEW_TOKENS = 512
+# The fewest columns. Most time is saved where there are as many as there are tokens to look at in the best of them.
+_LEAST_COLUMNS = 256
+
+# While the sums of exponentials stay within these bounds, none has overflowed and no row has vanished, and the usual
+# subtraction of the largest logit can be left out.
+_LEAST_TOTAL, _LARGEST_TOTAL = 1e-30, 1e30
 
 # Top-p seldom keeps more tokens than this: so many of the largest are found and sorted before all are.
 _FEW = 256
 
-# Random numbers that a sequence draws at once: one for each of so many steps.
+# Random numbers that a sequence draws at once, one for each step.
 _NUMBERS = 64
 
 
+def log_sum_exp(logits: Array) -> Array:
+    """Compute log Σ_v exp z_nv, so that log_softmax(z)_nv = z_nv - log_sum_exp(z)_n, for the few v that are needed.
+
+    Shapes: (N, V) -> (N,), in float64 because sequences add these up.
+    """
+    with np.errstate(over="ignore"):
+        totals = _sums_of_exponentials(logits, None)
+    if totals.min(initial=1) > _LEAST_TOTAL and totals.max(initial=1) < _LARGEST_TOTAL:
+        return np.log(totals)
+    largest = logits.max(axis=1, keepdims=True)
+    return np.log(_sums_of_exponentials(logits, largest)) + largest[:, 0]
+
+
+def _sums_of_exponentials(logits: Array, shift: Array | None) -> Array:
+    """Compute Σ_v exp(z_nv - shift_n), in float64.  Shapes: (N, V), (N, 1) -> (N,)."""
+    totals, ones = np.empty(len(logits)), np.ones(logits.shape[1], logits.dtype)
+    scratch = None
+    for rows in row_blocks(*logits.shape):
+        block = logits[rows]
+        scratch = np.empty_like(block) if scratch is None else scratch[: len(block)]
+        if shift is not None:
+            block = np.subtract(block, shift[rows], out=scratch)
+        totals[rows] = np.exp(block, out=scratch) @ ones
+    return totals
+
+
+def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array, Array, Array]:
+    """Find the `count` largest sums z_nv + score_n over all beams n and tokens v of each sentence, best first.
+
+    The logits of a row are written as lines of S columns. A column's maximum is one of the sums, so the `count` best
+    columns contain the `count` best sums, and only those columns are looked at one by one.
+
+    Shapes: logits (B·W, V), scores (B, W) -> sums, beams and tokens (B, count), filled up with -inf and any tokens
+    where W·V is less.
+    """
+    (batch, width), size = scores.shape, logits.shape[1]
+    if size <= _FEW_TOKENS:
+        sums = (logits.reshape(batch, width, size) + scores[:, :, None]).reshape(batch, -1)
+        best = largest_first(sums, count)
+        sums, (beams, tokens) = sums[_row_numbers(best), best], np.divmod(best, size)
+    else:
+        sums, beams, tokens = _best_in_columns(logits, scores, count)
+    if missing := count - sums.shape[1]:
+        sums = np.pad(sums, ((0, 0), (0, missing)), constant_values=-np.inf)
+        beams, tokens = (np.pad(part, ((0, 0), (0, missing))) for part in (beams, tokens))
+    return sums, beams, tokens
+
+
+def _best_in_columns(logits: Array, scores: Array, count: int) -> tuple[Array, Array, Array]:
+    """As `best_continuations`, for a large vocabulary, and not filled up."""
+    (batch, width), size = scores.shape, logits.shape[1]
+    span = min(size, max(_LEAST_COLUMNS, 1 << math.isqrt(size * count).bit_length()))
+    maxima = _column_maxima(logits, span).reshape(batch, width, span) + scores[:, :, None]
+    columns = _largest(maxima.reshape(batch, -1), count)
+    beams, columns = np.divmod(columns, span)
+    tokens = columns[:, :, None] + span * np.arange(-(-size // span))  # (B, columns, lines)
+    rows = np.arange(batch)[:, None] * width + beams
+    beyond = tokens >= size
+    np.minimum(tokens, size - 1, out=tokens)
+    sums = logits[rows[:, :, None], tokens] + scores.reshape(-1)[rows][:, :, None]
+    sums[beyond] = -np.inf
+    depth, sums, tokens = tokens.shape[2], sums.reshape(batch, -1), tokens.reshape(batch, -1)
+    best = largest_first(sums, count)
+    numbers = _row_numbers(best)
+    return sums[numbers, best], beams[numbers, best // depth], tokens[numbers, best]
+
+
+def _column_maxima(logits: Array, span: int) -> Array:
+    """Reduce (N, V) to (N, span): entry s is the largest of the entries s, s + span, s + 2·span, ..."""
+    whole = logits.shape[1] // span * span
+    maxima = logits[:, :whole].reshape(len(logits), -1, span).max(axis=1)
+    tail = logits[:, whole:]
+    head = maxima[:, : tail.shape[1]]
+    np.maximum(head, tail, out=head)
+    return maxima
+
+
+def largest_first(values: Array, count: int) -> Array:
+    """Find the indices of the `count` largest entries of each row, in descending order of the entries."""
+    best = _largest(values, count)
+    numbers = _row_numbers(best)
+    return best[numbers, np.argsort(-values[numbers, best], axis=1, kind="stable")]
+
+
+def _largest(values: Array, count: int) -> Array:
+    """Find the indices of the `count` largest entries of each row, or of all where there are no more; in any order.
+
+    Long rows are searched by columns: the `count` best columns contain the `count` best entries.
+    """
+    size = values.shape[1]
+    if count >= size:
+        return np.broadcast_to(np.arange(size), values.shape)
+    span = 1 << math.isqrt(size * count).bit_length() - 1
+    if size < _FEW_TOKENS or size % span or size < 4 * span:
+        return np.argpartition(values, size - count, axis=1)[:, size - count :]
+    columns = _largest(values.reshape(len(values), -1, span).max(axis=1), count)
+    candidates = (columns[:, :, None] + np.arange(0, size, span)).reshape(len(values), -1)
+    numbers = _row_numbers(candidates)
+    return candidates[numbers, _largest(values[numbers, candidates], count)]
+
+
+def _row_numbers(chosen: Array) -> Array:
+    """Number the rows, (B, 1): together with `chosen` (B, C) the index of some entries of every row."""
+    return np.arange(len(chosen))[:, None]
+
+
 def top_k_tokens(logits: Array, count: int) -> Array:
-    """The tokens with the `count` largest logits: exactly so many, on ties as well (Fan et al. 2018, section 5.1).
+    """Find the tokens with the `count` largest logits: exactly `count`, on ties as well (Fan et al. 2018, section 5.1).
 
     Shapes: (N, V) -> (N, count), most probable first; all V where there are no more.
     """
-    none_so_far = np.zeros((len(logits), 1), logits.dtype)
-    return best_continuations(logits, none_so_far, min(count, logits.shape[1]))[2]
+    no_scores = np.zeros((len(logits), 1), logits.dtype)
+    return best_continuations(logits, no_scores, min(count, logits.shape[1]))[2]
 
 
 def weights_of(logits: Array, temperature: float) -> Array:
-    """exp((z - max z) / temperature) of each row: the softmax without its denominator.  Shapes: (N, C) -> (N, C)."""
+    """Compute exp((z - max z) / temperature): the softmax without its denominator.  Shapes: (N, C) -> (N, C)."""
     shifted = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
     if temperature != 1:
         shifted /= temperature
@@ -35,7 +152,7 @@ def weights_of(logits: Array, temperature: float) -> Array:
 
 
 def nucleus(weights: Array, mass: float) -> Array:
-    """Which tokens top-p keeps: from the most probable down to the one that reaches `mass`, which is kept too.
+    """Mark the tokens that top-p keeps: from the most probable down to the one that reaches `mass`, which is kept too.
 
     A token is kept if those before it sum to less than `mass`, and the first one always (Holtzman et al. 2020, eq. 2).
     Shapes: (N, C) -> (N, C) of bool.
@@ -56,7 +173,7 @@ def nucleus(weights: Array, mass: float) -> Array:
 
 
 def draw(weights: Array, uniform: Array) -> Array:
-    """One index a row, as probable as its weight: the first at which the cumulative sum exceeds the uniform number.
+    """Draw an index for each row, as probable as its weight: the first whose cumulative sum exceeds the uniform number.
 
     Shapes: weights (N, C), 0 where never to be drawn, uniform (N,) in [0, 1) -> (N,).
     """
@@ -65,7 +182,7 @@ def draw(weights: Array, uniform: Array) -> Array:
 
 
 def choose_tokens(logits: Array, uniform: Array, config: GenerationConfig, observer: Observer | None = None) -> Array:
-    """The next tokens by temperature, top-k, top-p, min-p and one uniform number a row.  Shapes: (N, V), (N,) -> (N,).
+    """Choose the next tokens by temperature, top-k, top-p, min-p and a uniform number.  Shapes: (N, V), (N,) -> (N,).
 
     Top-k may come before the temperature, which keeps the order of tokens. Min-p keeps p ≥ min_p · max p (Nguyen et al.
     2024, section 3).
@@ -90,11 +207,11 @@ def choose_tokens(logits: Array, uniform: Array, config: GenerationConfig, obser
 
 
 def _unwatched(_stage: str, _tokens: Array | None, _weights: Array) -> None:
-    """There is no observer."""
+    """Stand in for an observer that is not there."""
 
 
 class Sampler:
-    """Chooses tokens for a `Writer`: row b of a batch draws from the generator seeded by keys[b].
+    """Chooses tokens for a `GenerationLoop`: row b of a batch draws from the generator seeded by keys[b].
 
     A sequence's number for a step depends on nothing else, neither on its batch mates nor on when they end.
     """

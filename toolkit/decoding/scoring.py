@@ -1,30 +1,33 @@
-"""What a model thinks of given outputs: teacher forcing instead of search."""
+"""Teacher forcing instead of search: scores of given outputs, and their alignment with the source."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from toolkit.data.collate import translation_batch
-from toolkit.decoding.distribution import log_sum_exp
-from toolkit.decoding.generate import Sources, check_ids
+from toolkit.decoding.generation import Texts, check_batch_size, check_ids
 from toolkit.decoding.hypothesis import Hypothesis, hypothesis_of
+from toolkit.decoding.sampling import log_sum_exp
 from toolkit.errors import ConfigError, DataError
 from toolkit.functional.arrays import Array, row_blocks
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch
 from toolkit.nn.memory import Pool
+from toolkit.nn.recorder import Recorder
 from toolkit.nn.tape import Tape
 
 # Logits of one block of rows, 4 MB of float32, so that memory does not grow with batch times vocabulary.
 _BLOCK_LOGITS = 1 << 20
 
+_SPACE_MARK = "\u2581"  # begins the first piece of a word in every tokenizer here
+
 
 def score(
-    model: Seq2Seq, sources: Sources, targets: Sources, batch_size: int = 64, length_penalty: float = 1.0
+    model: Seq2Seq, sources: Texts, targets: Texts, batch_size: int = 64, length_penalty: float = 1.0
 ) -> list[Hypothesis]:
-    """The targets as hypotheses, end marks included, in input order: what `generate` reports for the same ids.
+    """Score the targets as hypotheses that end with EOS, in input order: as `generate` reports the same ids.
 
-    sources, targets: ids without special marks, as many of the one as of the other. Pairs of similar length are scored
-    together, `batch_size` at a time, which changes nothing but the time it takes.
+    sources, targets: ids without BOS and EOS, one target for each source. Pairs of similar length are scored together,
+    `batch_size` at a time, which changes nothing but the time.
 
     Raises DataError for ids that the model cannot read, ConfigError for a batch_size below 1.
     """
@@ -40,7 +43,7 @@ def score(
 
 
 def _label_log_probs(model: Seq2Seq, batch: Seq2SeqBatch, tape: Tape) -> Array:
-    """(N,) the log-probability of every label, in float64."""
+    """Compute the log-probability of every label, (N,) in float64."""
     memory = model.encode(batch.sources, batch.source_rows, tape)
     x = model.decode(batch.inputs, memory, batch.rows, tape)
     result = np.empty(len(x))
@@ -50,18 +53,79 @@ def _label_log_probs(model: Seq2Seq, batch: Seq2SeqBatch, tape: Tape) -> Array:
     return result
 
 
-def batches_by_length(sources: Sources, targets: Sources, batch_size: int) -> Iterator[tuple[list[int], Seq2SeqBatch]]:
-    """Pairs of similar length together: their numbers, and the pairs with teacher forcing."""
+def cross_attention(
+    model: Seq2Seq, sources: Texts, targets: Texts, batch_size: int = 64, layer: int | None = None
+) -> list[Array]:
+    """Read the decoder's attention to each source token in a real pass, averaged over the heads.
+
+    sources, targets: ids without BOS and EOS. Returns (T + 1, S + 1) for each pair, in input order: row t belongs to
+    the step that writes target token t (the last one: EOS), column s to source token s (the last one: EOS); rows sum
+    to 1.
+    layer: a decoder layer, from 0. None averages over all: against alignments counted from the corpora (IBM model 1,
+    both directions) words were aligned best so in models of 2 and of 3 layers, next best by the last layer of 2 and by
+    the last but one of 3.
+
+    Raises DataError for ids that the model cannot read, ConfigError for a layer that it does not have.
+    """
+    check_pairs(model, sources, targets, batch_size)
+    count = len(model.decoder)
+    if layer is not None and not 0 <= layer < count:
+        raise ConfigError(f"layer is {layer}: the decoder has layers 0 to {count - 1}")
+    modules = [block.cross_attention for block in (model.decoder if layer is None else [model.decoder[layer]])]
+    pool = Pool()
+    results: dict[int, Array] = {}
+    for chosen, batch in batches_by_length(sources, targets, batch_size):
+        recorder = Recorder(modules, ["probabilities"])
+        tape = Tape(memory=pool, recorder=recorder)
+        model.decode(batch.inputs, model.encode(batch.sources, batch.source_rows, tape), batch.rows, tape)
+        by_layer = zip(*(recorder.attention_maps(module) for module in modules), strict=True)
+        results.update(zip(chosen, (np.mean(maps, axis=(0, 1)) for maps in by_layer), strict=True))
+    return [results[index] for index in range(len(targets))]
+
+
+def word_alignment(attention: Array, source_words: Sequence[int], target_words: Sequence[int]) -> list[tuple[int, int]]:
+    """Pair (source word, target word), counted from 0, by target word: Pharaoh's format writes them as 0-0 2-1.
+
+    attention: (T + 1, S + 1) as from `cross_attention`. source_words (S,) and target_words (T,): the word that each
+    token belongs to, -1 for none, as from `words_of`. Every target word is paired with the source word that its tokens
+    take most from; EOS belongs to no word, so without source words there are no pairs.
+    """
+    source, target = (np.asarray(words, np.int64) for words in (source_words, target_words))
+    weights = np.zeros((target.max(initial=-1) + 1, source.max(initial=-1) + 1))
+    if weights.size == 0:
+        return []
+    of_target, of_source = np.flatnonzero(target >= 0), np.flatnonzero(source >= 0)
+    tokens = attention[np.ix_(of_target, of_source)]
+    np.add.at(weights, (target[of_target][:, None], source[of_source]), tokens)
+    return [(int(best), word) for word, best in enumerate(weights.argmax(axis=1))]
+
+
+def words_of(pieces: Sequence[str]) -> list[int]:
+    """Number the words of a text, from 0, as splitting at spaces counts them, for every piece of a tokenizer.
+
+    A piece that is a space alone belongs to no word: -1.
+    """
+    words, word, begins = [], -1, True
+    for piece in pieces:
+        begins |= piece.startswith(_SPACE_MARK)
+        if piece.strip(_SPACE_MARK):
+            word += begins
+            begins = False
+        words.append(word if piece.strip(_SPACE_MARK) else -1)
+    return words
+
+
+def batches_by_length(sources: Texts, targets: Texts, batch_size: int) -> Iterator[tuple[list[int], Seq2SeqBatch]]:
+    """Collect pairs of similar length: their numbers, and the pairs with teacher forcing."""
     order = sorted(range(len(targets)), key=lambda index: (len(targets[index]), len(sources[index])))
     for begin in range(0, len(order), batch_size):
         chosen = order[begin : begin + batch_size]
         yield chosen, translation_batch([sources[index] for index in chosen], [targets[index] for index in chosen])
 
 
-def check_pairs(model: Seq2Seq, sources: Sources, targets: Sources, batch_size: int) -> None:
-    """Raises DataError where sources and targets are not pairs that the model can read, ConfigError for no batch."""
-    if batch_size < 1:
-        raise ConfigError(f"batch_size is {batch_size}: it must be at least 1")
+def check_pairs(model: Seq2Seq, sources: Texts, targets: Texts, batch_size: int) -> None:
+    """Raise DataError where sources and targets are no pairs that the model can read, ConfigError for no batch."""
+    check_batch_size(batch_size)
     if len(sources) != len(targets):
         raise DataError(f"there are {len(targets)} translations for {len(sources)} sentences: give one for each")
     check_ids(model, sources, "sentence {}")

@@ -9,9 +9,9 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from toolkit.decoding.config import GenerationConfig
-from toolkit.decoding.generate import Sources, generate
+from toolkit.decoding.generation import Texts, generate
 from toolkit.decoding.hypothesis import Hypothesis
-from toolkit.decoding.step_weights import StepWeights
+from toolkit.decoding.step_weights import PackedWeights
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import load_model
 from toolkit.parallel import Processes
@@ -30,19 +30,19 @@ class SharedDecoding:
 
     def generate(
         self,
-        sources: Sources,
+        sources: Texts,
         config: GenerationConfig,
         batch_size: int,
-        prefixes: Sequence[Sequence[int]] | None,
+        prefixes: Texts | None,
         numbers: Sequence[int],
-        bans: Sequence[Sequence[int]],
+        bad_words: Texts,
     ) -> list[list[Hypothesis]]:
         shares = deal([len(source) for source in sources], self._workers)
         pieces = []
         for share in shares:
             begun = None if prefixes is None else [prefixes[index] for index in share]
             own = [sources[index] for index in share], config, batch_size, begun
-            pieces.append((*own, [numbers[index] for index in share], bans))
+            pieces.append((*own, [numbers[index] for index in share], bad_words))
         results: list[list[Hypothesis]] = [[] for _ in sources]
         for share, found in zip(shares, self._processes.in_order(pieces), strict=True):
             for index, hypotheses in zip(share, found, strict=True):
@@ -51,17 +51,17 @@ class SharedDecoding:
 
 
 class _Share:
-    """Decodes what a process is given."""
+    """Decodes the share of one process."""
 
     def __init__(self, model: Seq2Seq, where: str):
-        self._model, self._where, self._weights = model, where, StepWeights()
+        self._model, self._where, self._packed = model, where, PackedWeights()
 
     def __reduce__(self) -> tuple:
         return _read_again, (self._where,)
 
     def __call__(self, arguments: tuple) -> list[list[Hypothesis]]:
         with self._threads.limit(limits=1, user_api="blas"), np.errstate(all="ignore"):
-            return generate(self._model, *arguments, weights=self._weights)
+            return generate(self._model, *arguments, packed=self._packed)
 
     @cached_property
     def _threads(self) -> ThreadpoolController:
@@ -73,7 +73,7 @@ def _read_again(where: str) -> _Share:
 
 
 def deal(lengths: Sequence[int], workers: int) -> list[list[int]]:
-    """Numbers of sentences for each worker that gets any: by length, to and fro, so that all have about as much."""
+    """Deal the numbers of sentences to workers, to and fro by length, so that all have about as much; none gets []."""
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     to_and_fro = [*range(workers), *reversed(range(workers))]
     shares: list[list[int]] = [[] for _ in range(workers)]

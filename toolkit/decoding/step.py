@@ -23,7 +23,7 @@ from toolkit.decoding.step_layers import (
     read_tokens,
     self_attention_operations,
 )
-from toolkit.decoding.step_weights import StepWeights
+from toolkit.decoding.step_weights import PackedWeights
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq
@@ -49,7 +49,7 @@ class Step:
     What a `CrossAttention` remembers of the memory must be in the cache already.
     """
 
-    def __init__(self, model: Seq2Seq | GPT, cache: Cache, weights: StepWeights, tape: Tape):
+    def __init__(self, model: Seq2Seq | GPT, cache: Cache, weights: PackedWeights, tape: Tape):
         if isinstance(model, GPT):
             self._input, blocks, norm = model.trunk.input, model.trunk.blocks, model.trunk.norm
         else:

@@ -13,7 +13,7 @@ import numpy as np
 
 from toolkit.decoding.cache import Cache
 from toolkit.decoding.step_attention import StepAttention
-from toolkit.decoding.step_weights import StepWeights
+from toolkit.decoding.step_weights import PackedWeights
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.few_rows import product_operands, worth_packing
@@ -50,7 +50,7 @@ class Now:
         texts: int,
         count: int,
         attention: StepAttention,
-        weights: StepWeights,
+        weights: PackedWeights,
         streams: bool,
         tape: Tape,
     ):

@@ -13,7 +13,7 @@ _MOST_BYTES = 64 << 20
 _SAMPLE = 4096
 
 
-class StepWeights:
+class PackedWeights:
     """Copies of a model's weights for decoding steps of several rows, each made when it is first wanted.
 
     They may be kept from one batch to the next, where `renew` says so.

@@ -11,7 +11,7 @@ import numpy as np
 
 from toolkit.data.collate import translation_batch
 from toolkit.decoding import GenerationConfig, generate
-from toolkit.decoding.generate import check_ids
+from toolkit.decoding.generation import check_ids
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.explain.pages.tokens import labels
 from toolkit.explain.texts import source_ids, text_ids

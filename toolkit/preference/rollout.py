@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolkit.decoding import ContinuationConfig
-from toolkit.decoding.continuation import continue_prompts
+from toolkit.decoding.generation import generate
 from toolkit.errors import DataError
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT, GPTConfig
@@ -63,12 +63,12 @@ def write_replies(
     first prompt; the seed and its number decide what is drawn for a prompt. Raises DataError as `check_prompts` does.
     """
     check_prompts(prompts, model.config)
-    begin = int(model.config.begin)  # `continue_prompts` adds the mark itself
+    begin = int(model.config.begin)  # `generate` adds the mark itself
     config = ContinuationConfig(
         max_new_tokens=max_new_tokens, temperature=temperature, top_k=0, top_p=1.0, min_p=0.0, seed=seed
     )
     texts = [prompt[begin:].tolist() for prompt in prompts]
-    found = continue_prompts(model, texts, config, _WRITTEN_AT_ONCE, first=first, end=end)
+    found = generate(model, texts, config, _WRITTEN_AT_ONCE, numbers=range(first, first + len(texts)), end=end)
     return [
         Reply(np.array([*reply.ids, end] if reply.finished else reply.ids, np.int64), reply.finished)
         for (reply,) in found

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, continue_prompts, generate
+from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, generate
 from toolkit.decoding.shared import SharedDecoding
-from toolkit.decoding.step_weights import StepWeights
+from toolkit.decoding.step_weights import PackedWeights
 from toolkit.models.gpt import GPT
 from toolkit.models.storage import load_model
 
@@ -24,7 +24,7 @@ class ToolkitDecoding(SearchSide):
     def __init__(self, directory: str, workers: int = 1, threads: int = 1):
         super().__init__(directory)
         threadpool_limits(threads, user_api="blas")
-        self.model, self.weights = load_model(Path(directory) / "toolkit"), StepWeights()
+        self.model, self.packed = load_model(Path(directory) / "toolkit"), PackedWeights()
         forced = {"max_new_tokens": self.steps, "min_new_tokens": self.steps, "forced_end": "none"}
         beams = {"num_beams": self.beams, "early_stopping": True} if self.beams > 1 else {}
         self.settings = beams | (forced if self.steps else {})
@@ -35,8 +35,8 @@ class ToolkitDecoding(SearchSide):
 
     def _search(self, texts: list[list[int]]) -> list[list[Hypothesis]]:
         if isinstance(self.model, GPT):
-            return continue_prompts(self.model, texts, ContinuationConfig(do_sample=False, **self.settings))
+            return generate(self.model, texts, ContinuationConfig(do_sample=False, **self.settings))
         config = GenerationConfig(**self.settings)
         if self.shared:
             return self.shared.generate(texts, config, _BATCH_SIZE, None, range(len(texts)), ())
-        return generate(self.model, texts, config, _BATCH_SIZE, weights=self.weights)
+        return generate(self.model, texts, config, _BATCH_SIZE, packed=self.packed)

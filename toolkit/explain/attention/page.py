@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolkit.decoding.distribution import log_sum_exp
+from toolkit.decoding.sampling import log_sum_exp
 from toolkit.errors import ConfigError
 from toolkit.explain.attention.steps import Steps, norm_blocks
 from toolkit.explain.pages.blocks import Bars, Block, Formula, Numbers, Page, Section, Table, Text

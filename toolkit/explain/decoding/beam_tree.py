@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from toolkit.decoding.hypothesis import Hypothesis, length_penalty
-from toolkit.decoding.observer import Ranking
+from toolkit.decoding.hypothesis import Hypothesis, Ranking, length_penalty
 from toolkit.explain.decoding.choices import Choice, Distribution, Scores
 from toolkit.explain.pages.blocks import Branch
 from toolkit.tokenization.special import EOS

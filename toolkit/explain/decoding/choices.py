@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolkit.decoding.distribution import largest_first, log_sum_exp
-from toolkit.decoding.observer import Observer
+from toolkit.decoding.hypothesis import Observer
+from toolkit.decoding.sampling import largest_first, log_sum_exp
 from toolkit.functional.arrays import Array
 
 

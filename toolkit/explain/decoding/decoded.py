@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, continue_prompts, generate
-from toolkit.decoding.observer import Observer
+from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, generate
+from toolkit.decoding.hypothesis import Observer
 from toolkit.errors import ConfigError
 from toolkit.explain.decoding.beam_tree import BeamTree, Node, choices, greedy_tree, written
 from toolkit.explain.decoding.choices import Choice, Choices
@@ -43,9 +43,7 @@ def decoded_source(translator: Translator, source: Sequence[int], config: Genera
 
 def decoded_prompt(model: LanguageModel, prompt: Sequence[int], config: ContinuationConfig, count: int) -> Decoded:
     """The continuation of one prompt of ids.  count: how many candidates of every step are looked at."""
-    return _decoded(
-        model, config, count, lambda watch, config: continue_prompts(model.model, [prompt], config, observer=watch)
-    )
+    return _decoded(model, config, count, lambda watch, config: generate(model.model, [prompt], config, observer=watch))
 
 
 def _decoded(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from toolkit.decoding import ContinuationConfig
-from toolkit.decoding.prompts import window_length
+from toolkit.decoding.state import window_length
 from toolkit.explain.decoding.attended import (
     Attention,
     by_head,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.decoding.prompts import PromptSession
+from toolkit.decoding.state import GPTState
 from toolkit.explain.parallel.recurrent import recurrence
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT, GPTConfig
@@ -27,10 +27,10 @@ def all_at_once(model: GPT, ids: Sequence[int], pool: Pool | None = None) -> Arr
 
 def one_at_a_time(model: GPT, ids: Sequence[int], pool: Pool | None = None) -> Array:
     """The same scores as decoding finds them, a token at a time over the KV cache.  Shapes: (T,) -> (T, V)."""
-    session = PromptSession(model, [ids[:1]], pool or Pool(), new_tokens=len(ids))
+    state = GPTState(model, [ids[:1]], pool or Pool(), new_tokens=len(ids))
     scores = np.empty((len(ids), model.config.vocab_size), model.vector.dtype)
     for step, token in enumerate(ids):
-        scores[step] = session.logits(np.array([token]))[0]
+        scores[step] = state.logits(np.array([token]))[0]
     return scores
 
 

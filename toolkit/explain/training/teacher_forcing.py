@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from toolkit.data.collate import text_batch, translation_batch
-from toolkit.decoding.distribution import log_sum_exp
-from toolkit.decoding.prompts import PromptSession
-from toolkit.decoding.session import Seq2SeqSession, Session
+from toolkit.decoding.sampling import log_sum_exp
+from toolkit.decoding.state import DecoderState, GPTState, Seq2SeqState
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
 from toolkit.models.gpt import GPT, GPTBatch
@@ -80,12 +79,12 @@ def first_attention(model: Seq2Seq | GPT) -> SelfAttention:
 def step_by_step(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch) -> Array:
     """(N,) -log p(label) once more, as decoding finds it: one token at a time over the KV cache."""
     if isinstance(model, GPT):
-        session: Session = PromptSession(model, [batch.inputs[:1]], Pool(), new_tokens=len(batch.labels))
+        state: DecoderState = GPTState(model, [batch.inputs[:1]], Pool(), new_tokens=len(batch.labels))
     else:
-        session = Seq2SeqSession(model, [batch.sources[:-1]], Pool(), room=len(batch.labels))
+        state = Seq2SeqState(model, [batch.sources[:-1]], Pool(), room=len(batch.labels))
     losses = np.empty(len(batch.labels))
     for step, (read, label) in enumerate(zip(batch.inputs, batch.labels, strict=True)):
-        logits = session.logits(np.array([read]))
+        logits = state.logits(np.array([read]))
         losses[step] = log_sum_exp(logits)[0] - logits[0, label]
     return losses
 

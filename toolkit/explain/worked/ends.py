@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from toolkit.decoding.distribution import log_sum_exp
+from toolkit.decoding.sampling import log_sum_exp
 from toolkit.explain.pages.blocks import Bars, Block, Formula, Numbers, Section, Text
 from toolkit.explain.reading import found
 from toolkit.explain.worked.errata_numbers import FIRST_QUERY, SECOND_QUERY, X, softmax

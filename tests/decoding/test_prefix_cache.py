@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decoding import plain
-from toolkit.decoding import ContinuationConfig, KeptPrompt, continue_prompts, stream_prompt
+from toolkit.decoding import ContinuationConfig, PrefixCache, generate, stream
 from toolkit.decoding.cache import Cache
-from toolkit.decoding.kept import common_prefix
-from toolkit.decoding.prompts import PromptSession
+from toolkit.decoding.state import GPTState, common_prefix
 from toolkit.errors import ConfigError
 from toolkit.tokenization.special import BOS, END
 
@@ -47,11 +46,11 @@ def test_what_is_kept_equals_reading_everything_again(random_gpt, sizes):
     @given(prompts(), st.sampled_from([GREEDY, ContinuationConfig(seed=3, temperature=1.0)]))
     @settings(max_examples=3)
     def check(told, config):
-        kept, read, mark = KeptPrompt(model), [], [BOS] if model.config.begin else []
+        kept, read, mark = PrefixCache(model), [], [BOS] if model.config.begin else []
         for number, (prompt, wanted) in enumerate(told):
-            ((whole,),) = continue_prompts(model, [prompt], config, first=number, end=END)
-            stream = stream_prompt(model, prompt, config, (), number, END, kept)
-            assert list(islice(stream, wanted)) == whole.ids[:wanted]
+            ((whole,),) = generate(model, [prompt], config, numbers=[number], end=END)
+            written = stream(model, prompt, config, (), number, END, kept)
+            assert list(islice(written, wanted)) == whole.ids[:wanted]
             if wanted is None:
                 text = mark + prompt
                 assert kept.reused == common_prefix(read, text[:-1])
@@ -66,12 +65,12 @@ def test_what_is_kept_equals_reading_everything_again(random_gpt, sizes):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_logits_after_what_is_kept(random_gpt, sizes, dtype, monkeypatch):
     """And the rest may be read in pieces."""
-    monkeypatch.setattr("toolkit.decoding.prompts._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("toolkit.decoding.state._ROWS_AT_ONCE", 3)
     model = random_gpt(dtype, **{**sizes, "max_length": 24, "begin": False})
-    kept, generator = KeptPrompt(model), np.random.default_rng(0)
+    kept, generator = PrefixCache(model), np.random.default_rng(0)
     text = generator.integers(16, 37, 20).tolist()
     for prompt in (text, text[:9], text[:12] + text[15:], text, text, text[:1], text[3:], text[3:] + text[:3]):
-        session = PromptSession(model, [prompt], kept.pool, kept=kept)
+        session = GPTState(model, [prompt], kept.pool, prefix_cache=kept)
         found = session.logits(session.begin)[0]
         np.testing.assert_allclose(
             found, plain.gpt_logits(model, prompt)([]), atol=1e-10 if dtype is np.float64 else 2e-4
@@ -84,9 +83,9 @@ def test_logits_after_what_is_kept(random_gpt, sizes, dtype, monkeypatch):
 def test_whatever_is_interrupted_nothing_wrong_is_kept(random_gpt, monkeypatch, name, late):
     model, healthy = random_gpt(max_length=24), getattr(Cache, name)
     prompts = [20, 21, 22, 23, 24], [20, 21, 30], [20, 21, 22, 23, 24, 25], [20, 21, 22, 31]
-    expected = [continue_prompts(model, [prompt], GREEDY)[0][0].ids for prompt in prompts]
+    expected = [generate(model, [prompt], GREEDY)[0][0].ids for prompt in prompts]
     for count in range(2):
-        kept, calls = KeptPrompt(model), iter(range(1000))
+        kept, calls = PrefixCache(model), iter(range(1000))
 
         def interrupted(*arguments, calls=calls, count=count):
             hit = next(calls) == count
@@ -100,7 +99,7 @@ def test_whatever_is_interrupted_nothing_wrong_is_kept(random_gpt, monkeypatch, 
         monkeypatch.setattr(Cache, name, interrupted)
         for prompt, ids in zip(prompts, expected, strict=True):
             try:
-                found = list(stream_prompt(model, prompt, GREEDY, kept=kept))
+                found = list(stream(model, prompt, GREEDY, prefix_cache=kept))
             except KeyboardInterrupt:
                 continue
             assert found == ids
@@ -109,12 +108,12 @@ def test_whatever_is_interrupted_nothing_wrong_is_kept(random_gpt, monkeypatch, 
 
 def test_nothing_is_kept_of_a_model_that_was_trained_since(random_gpt):
     model, prompt = random_gpt(), [20, 21, 22, 23]
-    kept = KeptPrompt(model)
-    before = list(stream_prompt(model, prompt, GREEDY, kept=kept))
+    kept = PrefixCache(model)
+    before = list(stream(model, prompt, GREEDY, prefix_cache=kept))
     model.vector *= -1
-    after = list(stream_prompt(model, prompt, GREEDY, kept=kept))
+    after = list(stream(model, prompt, GREEDY, prefix_cache=kept))
     assert kept.reused == 0
-    assert before != after == continue_prompts(model, [prompt], GREEDY)[0][0].ids
+    assert before != after == generate(model, [prompt], GREEDY)[0][0].ids
 
 
 def test_what_cannot_be_kept_is_refused(random_gpt):
@@ -125,7 +124,7 @@ def test_what_cannot_be_kept_is_refused(random_gpt):
         {"past_context": "slide"},
     ):
         with pytest.raises(ConfigError, match="one sequence that does not slide"):
-            stream_prompt(model, [20], ContinuationConfig(**wrong), kept=KeptPrompt(model))
+            stream(model, [20], ContinuationConfig(**wrong), prefix_cache=PrefixCache(model))
 
 
 def test_common_prefix():

@@ -1,0 +1,304 @@
+"""The entrance to decoding: any number of texts in, hypotheses in the same order out, for both kinds of model."""
+
+import math
+from collections.abc import Callable, Generator, Sequence
+
+import numpy as np
+
+from toolkit.decoding.config import ContinuationConfig, GenerationConfig
+from toolkit.decoding.hypothesis import Hypothesis, Observer
+from toolkit.decoding.logits_processors import BadWords, Constraints, LogitsProcessors
+from toolkit.decoding.loop import StoppingCriteria, check_stopping, decode, make_loop, sequences_each
+from toolkit.decoding.state import DecoderState, GPTState, PrefixCache, Seq2SeqState
+from toolkit.decoding.step_weights import PackedWeights
+from toolkit.errors import ConfigError, DataError, ModelError
+from toolkit.functional.arrays import Array
+from toolkit.models.gpt import GPT
+from toolkit.models.seq2seq import Seq2Seq
+from toolkit.nn.memory import Pool
+from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
+
+Texts = Sequence[Sequence[int]]
+
+# Sentences that are translated at once, and sequences that continue prompts at once: past this a step of a large model
+# takes as much longer as it writes more.
+SENTENCES_AT_ONCE, SEQUENCES_AT_ONCE = 64, 16
+
+# More tokens than anybody will wait for.
+_ENDLESS = 1 << 40
+
+
+def generate(
+    model: Seq2Seq | GPT,
+    texts: Texts,
+    config: GenerationConfig | None = None,
+    batch_size: int | None = None,
+    prefixes: Texts | None = None,
+    numbers: Sequence[int] | None = None,
+    bad_words: Texts = (),
+    stopping: Callable[[], StoppingCriteria] | None = None,
+    end: int = EOS,
+    packed: PackedWeights | None = None,
+    observer: Observer | None = None,
+) -> list[list[Hypothesis]]:
+    """Decode every text; return `num_return_sequences` hypotheses for each, best first, in input order.
+
+    Samples of one text are independent and may repeat; beams are distinct, and fewer than asked where fewer sequences
+    exist.
+
+    texts: ids without BOS and EOS: the sources of a `Seq2Seq`, or the prompts that a `GPT` continues (BOS is read
+        before them if the model knows it; hypotheses hold new ids only).
+    config: None for the defaults of `GenerationConfig`, or for a GPT of `ContinuationConfig`.
+    batch_size: sentences of similar length, or sequences of a GPT, that are decoded together, which changes nothing
+        but the time. All samples of a prompt begin with one reading of it.
+    prefixes: ids that the outputs of a Seq2Seq begin with, one list for each text. They are part of the hypothesis and
+        count in its score; max_new_tokens and min_new_tokens count the tokens after them.
+    numbers: of the texts (None: from 0). Each is sampled by a generator that is seeded with its number, so that parts
+        of a long input give the samples of the whole.
+    bad_words: sequences of ids that no output contains, but for its prefix; they may begin in a prompt.
+    stopping: makes stopping criteria for each sequence: a function that receives every id that the sequence writes, and
+        returns True to end it. An output that ends so is finished.
+    end: the special id that ends an output; no other is written.
+    packed: of an earlier call with this model: copies of weights that need not be made again.
+    observer: of one text, sees each step of the search.
+
+    Raises DataError for texts and prefixes that the model cannot read or that leave no room, ConfigError for settings
+    beyond what the model can write, for bad_words and an end that it does not have, and for stopping criteria with
+    beams.
+    """
+    job = _job(model, texts, config, bad_words, end, prefixes=prefixes, packed=packed)
+    config, together = job.config, job.texts_together(batch_size)
+    check_stopping(config, stopping)
+    numbers = range(len(texts)) if numbers is None else numbers
+    results: list[list[Hypothesis]] = [[] for _ in texts]
+    order = sorted(range(len(texts)), key=lambda index: -len(texts[index]))
+    for begin in range(0, len(order), together):
+        chosen = order[begin : begin + together]
+        state, constraints = job.begin(chosen)
+        found = decode(state, constraints, config, [numbers[index] for index in chosen], stopping, observer)
+        for index, hypotheses in zip(chosen, found, strict=True):
+            results[index] = hypotheses
+    return results
+
+
+def stream(
+    model: Seq2Seq | GPT,
+    text: Sequence[int],
+    config: GenerationConfig | None = None,
+    bad_words: Texts = (),
+    number: int = 0,
+    end: int = EOS,
+    prefix_cache: PrefixCache | None = None,
+) -> Generator[int, None, Hypothesis]:
+    """Yield the ids that `generate` gives the text with this number, one by one as they are written.
+
+    The generator's value is the whole hypothesis. prefix_cache: of earlier prompts of this GPT, so that only the rest
+    of this one is read; it is extended by all that is read and written now.
+
+    Errors are raised at once, not with the first id; only numbers that turn out not to be finite raise ModelError at
+    the end. Whoever stops asking stops the writing. Where outputs are known at the end only, which is so for beams, and
+    for the best of several, all ids come then.
+    """
+    job = _job(model, [text], config, bad_words, end, prefix_cache=prefix_cache)
+    return _written(job, number)
+
+
+def _written(job: "_Job", number: int) -> Generator[int, None, Hypothesis]:
+    state, constraints = job.begin([0])
+    if job.config.num_beams > 1 or job.config.num_return_sequences > 1:
+        ((best, *_),) = decode(state, constraints, job.config, [number])
+        yield from best.ids
+        return best
+    loop = make_loop(state, constraints, job.config, [number])
+    while not loop.done:
+        _, (token,) = loop.step()
+        if token != constraints.end:
+            yield int(token)
+    (hypothesis,) = loop.hypotheses()
+    if not math.isfinite(hypothesis.log_prob):
+        raise ModelError("the model computes numbers that are not finite: it is damaged, or its training diverged")
+    return hypothesis
+
+
+class _Job:
+    """A model, settings and texts, checked; `begin` makes the state and the constraints of each batch.
+
+    A subclass sets, for each text, the ids that count as its history, the prefix of its outputs, and their limit:
+    new tokens, prefix and EOS included.
+    """
+
+    _histories: Texts
+    _prefixes: Texts
+    _limits: Array
+
+    def __init__(self, model: Seq2Seq | GPT, config: GenerationConfig, bad_words: Texts, end: int):
+        if not 0 <= end < len(SPECIAL_TOKENS):
+            raise ConfigError(f"end is {end}: it must be a special id, below {len(SPECIAL_TOKENS)}")
+        self.model, self.config, self._end = model, config, end
+        self._bad_words = BadWords(bad_words, model.config.vocab_size, end)
+
+    def begin(self, chosen: list[int]) -> tuple[DecoderState, Constraints]:
+        """Read the texts with these numbers, and set the limits of their outputs."""
+        config, limits = self.config, self._limits[chosen]
+        state = self._state(chosen, int(limits.max()))
+        repeated = np.repeat(chosen, sequences_each(config))
+        histories, prefixes = ([each[index] for index in repeated] for each in (self._histories, self._prefixes))
+        processors = LogitsProcessors(config, self._bad_words, histories, self.model.config.begin_row)
+        limits, earliest = self._limits[repeated], min(config.min_new_tokens, _ENDLESS)
+        return state, Constraints(limits, prefixes, earliest, config.forced_end, processors, self._end)
+
+
+class _Translation(_Job):
+    """Sources of an encoder-decoder."""
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        sources: Texts,
+        config: GenerationConfig,
+        bad_words: Texts,
+        end: int,
+        prefixes: Texts | None,
+        packed: PackedWeights | None,
+    ):
+        super().__init__(model, config, bad_words, end)
+        self._pool, self._packed = Pool(), packed or PackedWeights()
+        self._packed.renew(model.vector)
+        self._check_room()
+        check_ids(self.model, sources, "sentence {}")
+        self._sources, self._prefixes = sources, [()] * len(sources) if prefixes is None else prefixes
+        self._check_prefixes()
+        self._histories = [[BOS]] * len(sources)
+        most, given = model.config.max_length, config.max_new_tokens
+        new = [max(2 * len(source) + 20, config.shortest) if given is None else given for source in sources]
+        limits = [min(len(prefix) + each, most) for prefix, each in zip(self._prefixes, new, strict=True)]
+        self._limits = np.array(limits, np.int64)
+
+    def _check_room(self) -> None:
+        most, config = self.model.config.max_length, self.config
+        if config.max_new_tokens is not None and config.max_new_tokens > most:
+            raise ConfigError(f"max_new_tokens is {config.max_new_tokens}: this model writes at most {most} tokens")
+        if config.shortest > most:
+            raise ConfigError(f"min_new_tokens is {config.min_new_tokens}: this model writes at most {most} tokens")
+
+    def _check_prefixes(self) -> None:
+        prefixes, count = self._prefixes, len(self._sources)
+        if len(prefixes) != count:
+            raise DataError(f"there are {len(prefixes)} prefixes for {count} sentences: give one for each")
+        room = self.model.config.max_length - max(self.config.shortest, 1)
+        check_ids(self.model, prefixes, "the prefix of sentence {}", room)
+        for number, prefix in enumerate(prefixes, 1):
+            if self._end in prefix:
+                raise DataError(f"the prefix of sentence {number} has an end mark in it: give ids of text alone")
+
+    def texts_together(self, batch_size: int | None) -> int:
+        """Count the texts of a batch.  Raises ConfigError for less than 1."""
+        return check_batch_size(SENTENCES_AT_ONCE if batch_size is None else batch_size)
+
+    def _state(self, chosen: list[int], longest: int) -> DecoderState:
+        sources = [self._sources[index] for index in np.repeat(chosen, sequences_each(self.config))]
+        return Seq2SeqState(self.model, sources, self._pool, longest * self.config.num_beams, self._packed)
+
+
+class _Continuation(_Job):
+    """Prompts of a decoder-only model."""
+
+    def __init__(
+        self,
+        model: GPT,
+        prompts: Texts,
+        config: ContinuationConfig,
+        bad_words: Texts,
+        end: int,
+        packed: PackedWeights | None,
+        prefix_cache: PrefixCache | None,
+    ):
+        super().__init__(model, config, bad_words, end)
+        self._slides, self._prefix_cache = config.past_context == "slide", prefix_cache
+        sequences = max(sequences_each(config), config.num_beams)
+        if prefix_cache is not None and (sequences > 1 or self._slides):
+            raise ConfigError("what was read is kept for one sequence that does not slide: leave out prefix_cache")
+        self._pool, self._packed = Pool(), packed or PackedWeights()
+        if prefix_cache is None:
+            self._packed.renew(model.vector)
+        else:  # which renews its own
+            self._pool, self._packed = prefix_cache.pool, prefix_cache.packed
+        mark = [BOS] if model.config.begin else []
+        self._histories = [[*mark, *map(int, prompt)] for prompt in prompts]
+        self._prefixes = [()] * len(prompts)
+        self._check_prompts(len(mark))
+        self._limits = self._room()
+
+    def _check_prompts(self, marks: int) -> None:
+        context, size, needed = self.model.config.max_length, self.model.config.vocab_size, max(self.config.shortest, 1)
+        for number, text in enumerate(self._histories, 1):
+            if not text:
+                raise DataError(f"prompt {number} is empty: this model needs something to continue")
+            if not (min(text) >= 0 and max(text) < size):
+                raise DataError(f"prompt {number} has ids outside the model's vocabulary of {size}: wrong tokenizer?")
+            if not self._slides and len(text) + needed > context:
+                room = max(context - needed - marks, 0)
+                raise DataError(
+                    f"prompt {number} has {len(text) - marks} tokens, and there is room for {room} before what is "
+                    "written: shorten it, or let the context slide"
+                )
+
+    def _room(self) -> Array:
+        """Compute the new tokens that each output may have, EOS included, (B,)."""
+        context, given = self.model.config.max_length, self.config.max_new_tokens
+        if self._slides:
+            most = max(context, self.config.shortest) if given is None else given
+            return np.full(len(self._histories), min(most, _ENDLESS), np.int64)
+        left = [context - len(text) for text in self._histories]
+        return np.array([each if given is None else min(each, given) for each in left], np.int64)
+
+    def texts_together(self, batch_size: int | None) -> int:
+        """Count the texts of a batch of this many sequences.  Raises ConfigError for less than 1."""
+        sequences = check_batch_size(SEQUENCES_AT_ONCE if batch_size is None else batch_size)
+        return max(1, sequences // max(sequences_each(self.config), self.config.num_beams))
+
+    def _state(self, chosen: list[int], longest: int) -> DecoderState:
+        texts, copies = [self._histories[index] for index in chosen], sequences_each(self.config)
+        return GPTState(self.model, texts, self._pool, copies, self._slides, longest, self._packed, self._prefix_cache)
+
+
+def _job(
+    model: Seq2Seq | GPT,
+    texts: Texts,
+    config: GenerationConfig | None,
+    bad_words: Texts,
+    end: int,
+    *,
+    prefixes: Texts | None = None,
+    packed: PackedWeights | None = None,
+    prefix_cache: PrefixCache | None = None,
+) -> _Translation | _Continuation:
+    if isinstance(model, GPT):
+        if prefixes is not None:
+            raise ConfigError("prefixes are of translations: put the beginning of an output into its prompt")
+        return _Continuation(model, texts, config or ContinuationConfig(), bad_words, end, packed, prefix_cache)
+    if prefix_cache is not None:
+        raise ConfigError("a prefix cache is of prompts: leave out prefix_cache")
+    return _Translation(model, texts, config or GenerationConfig(), bad_words, end, prefixes, packed)
+
+
+def check_batch_size(batch_size: int) -> int:
+    """Return it.  Raises ConfigError for a batch of less than 1."""
+    if batch_size < 1:
+        raise ConfigError(f"batch_size is {batch_size}: it must be at least 1")
+    return batch_size
+
+
+def check_ids(model: Seq2Seq, texts: Texts, name: str, limit: int | None = None) -> None:
+    """Raise DataError for ids outside the vocabulary, and for more of them than `limit` or learned positions allow.
+
+    name: how to call the text of a number, from 1.
+    """
+    size = model.config.vocab_size
+    if limit is None and model.config.positions == "learned":
+        limit = model.config.max_length - 1
+    for number, ids in enumerate(texts, 1):
+        if limit is not None and len(ids) > limit:
+            raise DataError(f"{name.format(number)} has {len(ids)} tokens, the model takes {limit}: shorten it")
+        if len(ids) and not (min(ids) >= 0 and max(ids) < size):
+            raise DataError(f"{name.format(number)} has ids outside the model's vocabulary of {size}: wrong tokenizer?")

@@ -1,0 +1,172 @@
+"""The generation loop: greedy search and sampling, a token a step, and `decode`, which runs the search asked for."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from toolkit.decoding.beam import beam_search
+from toolkit.decoding.config import GenerationConfig
+from toolkit.decoding.hypothesis import Hypothesis, Observer, hypothesis_of
+from toolkit.decoding.logits_processors import Constraints
+from toolkit.decoding.sampling import Sampler, log_sum_exp
+from toolkit.decoding.state import DecoderState, fill_holes
+from toolkit.errors import ConfigError
+from toolkit.functional.arrays import Array
+
+# Tokens that there is room for at first; where that is not enough, it doubles.
+_FIRST_ROOM = 64
+
+# Chooses the next tokens: logits (N, V), the sequence of each row (N,), the number of tokens so far -> ids (N,).
+Choose = Callable[[Array, Array, int], Array]
+
+# Receives the tokens of a sequence one by one, and returns True to end it with that token.
+StoppingCriteria = Callable[[int], bool]
+
+
+def most_probable(logits: Array, _sequences: Array, _step: int) -> Array:
+    """Choose greedily: the order of logits is the order of probabilities, so nothing is normalised."""
+    return logits.argmax(axis=1)
+
+
+class GenerationLoop:
+    """Sequences that grow by a token a step; those that have ended leave the batch.
+
+    The caller of `step` decides when, and may look at the outputs in between, so that streaming needs no threads.
+    """
+
+    def __init__(
+        self,
+        state: DecoderState,
+        constraints: Constraints,
+        length_penalty: float,
+        choose: Choose = most_probable,
+        observer: Observer | None = None,
+    ):
+        count = len(constraints.limits)
+        self._state, self._constraints, self._choose = state, constraints, choose
+        self._observer = observer
+        self._length_penalty, self.eos = length_penalty, constraints.end
+        self._sequences, self._last = np.arange(count), state.begin
+        self._goes_on = np.ones(count, bool)  # of each of `_sequences`: False until it has left the state
+        self._written = np.empty((count, _FIRST_ROOM), np.int64)
+        self._log_probs = np.empty(self._written.shape)
+        self._lengths = np.zeros(count, np.int64)
+        self._stopped = np.zeros(count, bool)
+
+    @property
+    def done(self) -> bool:
+        """True when all sequences have ended."""
+        return not self._goes_on.any()
+
+    def step(self) -> tuple[Array, Array]:
+        """Write one token for every sequence that goes on.  Returns those sequences and their tokens, (N,) each."""
+        self._leave()
+        sequences = self._sequences
+        step = int(self._lengths[sequences[0]])
+        if step == self._written.shape[1]:
+            self._written, self._log_probs = (
+                np.hstack((x, np.empty_like(x))) for x in (self._written, self._log_probs)
+            )
+        logits = self._state.logits(self._last)
+        normalizers = log_sum_exp(logits)
+        if self._observer is not None:
+            self._observer.scored(sequences, logits, normalizers)
+        written = self._written[sequences, :step] if self._constraints.reshape else None
+        own, at_limit = self._constraints.impose(logits, normalizers, sequences, step, written)
+        if self._observer is not None:
+            self._observer.constrained(logits, normalizers)
+        self._last = last = self._choose(logits, sequences, step)
+        if self._observer is not None:
+            self._observer.chosen(last)
+        self._log_probs[sequences, step] = own[np.arange(len(last)), last] - normalizers
+        self._written[sequences, step] = last
+        self._lengths[sequences] += 1
+        self._goes_on = (last != self.eos) & ~at_limit
+        return sequences, last
+
+    def end(self, sequences: Sequence[int]) -> None:
+        """End some sequences where they are; they count as finished."""
+        self._stopped[sequences] = True
+        self._goes_on &= ~self._stopped[self._sequences]
+
+    def run(self, stopping: Sequence[StoppingCriteria] | None = None) -> list[Hypothesis]:
+        """Write all sequences to their ends, or until the stopping criteria of each end it."""
+        while not self.done:
+            sequences, tokens = self.step()
+            if stopping is not None:
+                pairs = zip(sequences.tolist(), tokens.tolist(), strict=True)
+                self.end([each for each, token in pairs if token != self.eos and stopping[each](token)])
+        return self.hypotheses()
+
+    def _leave(self) -> None:
+        if not self._goes_on.all():
+            order = fill_holes(self._goes_on)
+            self._state.select(order, order)
+            self._sequences, self._last = self._sequences[order], self._last[order]
+            self._goes_on = self._goes_on[order]
+
+    def hypotheses(self) -> list[Hypothesis]:
+        """Return the output of every sequence so far, in order."""
+        count, lengths = len(self._lengths), self._lengths
+        finished = self._stopped.copy()
+        begun = np.flatnonzero(lengths)
+        last = self._written[begun, lengths[begun] - 1]
+        finished[begun] |= self._constraints.ended_by_itself(begun, lengths[begun], last)
+        most = lengths.max(initial=0)
+        tokens, parts = self._written[:, :most].tolist(), self._log_probs[:, :most].tolist()
+        return [
+            self._hypothesis(tokens[index][: lengths[index]], parts[index][: lengths[index]], bool(finished[index]))
+            for index in range(count)
+        ]
+
+    def _hypothesis(self, tokens: list[int], log_probs: list[float], finished: bool) -> Hypothesis:
+        ids = tokens[:-1] if tokens and tokens[-1] == self.eos else tokens
+        return hypothesis_of(ids, log_probs, self._length_penalty, finished)
+
+
+def sequences_each(config: GenerationConfig) -> int:
+    """Count the sequences with which decoding begins for each text: one for each sample, otherwise one."""
+    return config.num_return_sequences if config.samples else 1
+
+
+def make_loop(
+    state: DecoderState,
+    constraints: Constraints,
+    config: GenerationConfig,
+    numbers: Sequence[int],
+    observer: Observer | None = None,
+) -> GenerationLoop:
+    """Set up greedy search or sampling of `sequences_each` outputs for every text.
+
+    numbers: of the texts. Every sample has its own generator, seeded by the seed, its text and its place among them.
+    """
+    if not config.samples:
+        return GenerationLoop(state, constraints, config.length_penalty, observer=observer)
+    keys = [(config.seed, number, sample) for number in numbers for sample in range(config.num_return_sequences)]
+    return GenerationLoop(state, constraints, config.length_penalty, Sampler(config, keys, observer), observer)
+
+
+def decode(
+    state: DecoderState,
+    constraints: Constraints,
+    config: GenerationConfig,
+    numbers: Sequence[int],
+    stopping: Callable[[], StoppingCriteria] | None = None,
+    observer: Observer | None = None,
+) -> list[list[Hypothesis]]:
+    """Find the hypotheses for every text of a state, best first.
+
+    stopping: makes the stopping criteria of each sequence. observer: sees each step, and changes nothing.
+    """
+    if config.num_beams > 1:
+        return beam_search(state, constraints, config, observer)
+    loop, count = make_loop(state, constraints, config, numbers, observer), sequences_each(config)
+    outputs = loop.run(None if stopping is None else [stopping() for _ in constraints.limits])
+    groups = (outputs[begin : begin + count] for begin in range(0, len(outputs), count))
+    return [sorted(group, key=lambda hypothesis: -hypothesis.score) for group in groups]
+
+
+def check_stopping(config: GenerationConfig, stopping: Callable[[], StoppingCriteria] | None) -> None:
+    """Raise ConfigError for stopping criteria with beams, whose outputs change to the end."""
+    if stopping is not None and config.num_beams > 1:
+        raise ConfigError(f"num_beams is {config.num_beams}, but beam search knows no stop strings: leave out one")
