@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from toolkit.commands.console import aligned, emit
 from toolkit.commands.recipe import carry_out, opened, preparing, run_recipe, tell
+from toolkit.data.embedded import CORPORA, make_embedded
 from toolkit.data.readers import read_lines
 from toolkit.data.sentences import sentence_ids
 from toolkit.data.sources import digest_of_files, refuse_pipe
@@ -37,7 +38,7 @@ from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
 from toolkit.training.vectors import Vectors, VectorTask, check_training, no_more_scores, standardized
 
-DATA = Path(__file__).resolve().parent.parent / "data" / "en_ne"
+DATA = CORPORA / "en_ne"
 TOKENIZER = "en-ne"  # the shipped model whose tokenizer cuts the sentences
 
 DOCUMENTED_MSE = 0.0043  # what 000 and 001 report after 500 epochs
@@ -107,6 +108,7 @@ def settings_of(recipe: Recipe) -> dict[str, Any]:
     """Everything that decides the result, the contents of the files included."""
     own = {key: value for key, value in asdict(recipe).items() if key not in ("run", "resume", "quiet")}
     files = {name: own.pop(name) for name in ("text", "valid_text")}
+    make_embedded(files.values(), recipe.quiet)
     for path in files.values():
         refuse_pipe(path)
     return own | {"data": {name: digest_of_files([path])[:16] for name, path in files.items()}}

@@ -35,6 +35,7 @@ from toolkit.commands.recipe import (
 )
 from toolkit.data.conversation_corpus import ConversationCorpus
 from toolkit.data.conversations import Question, read_conversations, read_tests
+from toolkit.data.embedded import CORPORA, make_embedded
 from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.replies import Style, summary, table
@@ -49,7 +50,7 @@ from toolkit.training.conversation import ConversationTask, begin_from
 from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
 
-DATA = Path(__file__).resolve().parent.parent / "data" / "chat"
+DATA = CORPORA / "chat"
 EMBEDDED = DATA / "train-1.jsonl", DATA / "train-2.jsonl"
 
 CHAT_TRAINING = TrainingConfig(
@@ -152,7 +153,9 @@ def sources_of(recipe: Recipe) -> tuple[list[Path], list[Path], Path | None]:
     given, valid, tests = list(recipe.conversations), list(recipe.valid_conversations), recipe.tests
     if not given:
         given, valid, tests = list(EMBEDDED), [DATA / "valid.jsonl"], tests or DATA / "test.jsonl"
-    for path in (*given, *valid, *([tests] if tests else []), recipe.style):
+    files = [*given, *valid, *([tests] if tests else []), recipe.style]
+    make_embedded(files, recipe.quiet)
+    for path in files:
         refuse_pipe(path)
     return given, valid, tests
 

@@ -29,6 +29,7 @@ from toolkit.commands.recipe import (
     tell,
     words_after,
 )
+from toolkit.data.embedded import embedded
 from toolkit.data.text_corpus import TextCorpus
 from toolkit.data.texts import TextSource, open_texts
 from toolkit.decoding import ContinuationConfig
@@ -43,9 +44,6 @@ from toolkit.training.first_lines import FirstLineTask, line_breaks
 from toolkit.training.language import LanguageTask
 from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
-
-DATA = Path(__file__).resolve().parent.parent / "data"
-STORIES, CHAT, PAIRS = DATA / "stories", DATA / "chat", DATA / "en_ne"
 
 STORY_TRAINING = TrainingConfig(
     updates=4000,
@@ -198,17 +196,20 @@ def open_corpus(recipe: Recipe) -> tuple[list[TextSource], list[TextSource]]:
     if not any(given):
         if any(valid):
             raise ConfigError("validation text is given without --text, --data or --pairs: give the training text too")
-        given, valid = (embedded(recipe, split) for split in ("train", "valid"))
+        given, valid = (embedded_texts(recipe, split) for split in ("train", "valid"))
     parts = (given, valid)
     return tuple(open_texts(texts, data, recipe.column, recipe.documents, pairs=pairs) for texts, data, pairs in parts)
 
 
-def embedded(recipe: Recipe, split: str) -> tuple[list[Path], list[str], list[Path]]:
+def embedded_texts(recipe: Recipe, split: str) -> tuple[list[Path], list[str], list[Path]]:
     """Texts, tables and pairs of a split of the embedded corpus."""
     if recipe.corpus == "chat":
-        return [CHAT / "base.txt"] if split == "train" else [], [], [PAIRS / f"{split}.en", PAIRS / f"{split}.ne"]
+        base = [embedded("chat", recipe.quiet) / "base.txt"] if split == "train" else []
+        pairs = embedded("en_ne", recipe.quiet)
+        return base, [], [pairs / f"{split}.en", pairs / f"{split}.ne"]
     languages = ("en", "ne") if recipe.language == "both" else (recipe.language,)
-    return [STORIES / f"{split}.{language}.txt" for language in languages], [], []
+    stories = embedded("stories", recipe.quiet)
+    return [stories / f"{split}.{language}.txt" for language in languages], [], []
 
 
 def settings_of(recipe: Recipe, sources: list[TextSource], valid_sources: list[TextSource]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from toolkit.chat.template import Template, make_template
 from toolkit.commands.console import aligned, emit
 from toolkit.commands.recipe import carry_out, check_results, export, opened, preparing, run_recipe, tell, words_after
 from toolkit.data.conversations import Question, read_tests
+from toolkit.data.embedded import CORPORA, make_embedded
 from toolkit.data.preferences import Preference, read_preferences
 from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError, ModelError
@@ -40,7 +41,7 @@ from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
 
-DATA = Path(__file__).resolve().parent.parent / "data" / "chat"
+DATA = CORPORA / "chat"
 Ids = list[int]
 
 REWARD_TRAINING = TrainingConfig(
@@ -176,6 +177,7 @@ def settings_of(recipe: Recipe, chat: GPT, judge: RewardModel | None) -> dict[st
     left_out = ("run", "resume", "quiet", "export", *({"ppo", "dpo"} - {recipe.method}))
     own = {key: value for key, value in asdict(recipe).items() if key not in left_out}
     files = {name: own.pop(name) for name in ("preferences", "valid_preferences", "tests", "style")}
+    make_embedded(files.values(), recipe.quiet)
     for path in files.values():
         refuse_pipe(path)
     models = {"start": chat, **({"reward": judge} if judge else {})}

@@ -19,6 +19,7 @@ import numpy as np
 from toolkit.commands.console import emit
 from toolkit.commands.recipe import carry_out, check_results, export, for_each_seed, opened, preparing, run_recipe, tell
 from toolkit.data.corpus import Corpus
+from toolkit.data.embedded import embedded
 from toolkit.data.filters import Filters
 from toolkit.data.readers import read_pairs
 from toolkit.data.sentences import spaced
@@ -36,7 +37,6 @@ from toolkit.training.trainer import Evaluation, Trainer
 from toolkit.training.translation import TranslationTask, describe
 from toolkit.translator import Translator
 
-EMBEDDED = Path(__file__).resolve().parent.parent / "data" / "en_ne"
 Pairs = list[tuple[str, str]]
 
 # For the embedded corpus, which is small and without noise: nothing has to be dropped out of it.
@@ -168,7 +168,8 @@ def open_corpus(recipe: Recipe) -> tuple[list[PairSource], list[PairSource]]:
     if not any(files):
         if any(valid_files):
             raise ConfigError("validation pairs are given without --source or --data: give the training pairs too")
-        files, valid_files = (([EMBEDDED / f"{name}.en"], [EMBEDDED / f"{name}.ne"], []) for name in ("train", "valid"))
+        corpus = embedded("en_ne", recipe.quiet)
+        files, valid_files = (([corpus / f"{name}.en"], [corpus / f"{name}.ne"], []) for name in ("train", "valid"))
     columns = recipe.source_column, recipe.target_column
     return open_sources(*files, *columns), open_sources(*valid_files, *columns)
 
@@ -230,7 +231,8 @@ def make_task(recipe: Recipe, corpus: Corpus, tokenizer: Tokenizer) -> Translati
 
 def embedded_test(reverse: bool) -> Pairs:
     """Sentences of the embedded corpus whose combinations of words no training sentence has."""
-    pairs = read_pairs(EMBEDDED / "test.en", EMBEDDED / "test.ne")
+    corpus = embedded("en_ne")
+    pairs = read_pairs(corpus / "test.en", corpus / "test.ne")
     return [(target, source) for source, target in pairs] if reverse else pairs
 
 

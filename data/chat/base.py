@@ -1,22 +1,15 @@
-"""Write base.txt: the text that a language model reads before it learns to chat.
-
-python -m data.chat.base            write the file
-python -m data.chat.base --check    compare with the file that is here; write nothing
+"""The base text, which a language model reads before it learns to chat (base.txt).
 
 Facts and sums as statements, thousands of people, each with a name of their own, who are spoken of more than once, and
 questions with their answers on the next line. Documents are separated by an empty line.
 """
 
-import argparse
-import sys
 import unicodedata
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 
 from data.chat import base_nepali, base_people, base_prose, base_questions
 
-FILE = Path(__file__).parent / "base.txt"
 SEED = "chat base 1"
 
 # How many documents of a kind; each is drawn anew.
@@ -56,23 +49,5 @@ def documents() -> list[str]:
 
 
 def base_text() -> str:
+    """The documents, an empty line between them."""
     return "\n\n".join(documents()) + "\n"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Write the base text of the chat models.")
-    parser.add_argument("--out", type=Path, default=FILE, help="file to write (default: base.txt next to this program)")
-    parser.add_argument("--check", action="store_true", help="compare with the file that is there; write nothing")
-    arguments = parser.parse_args()
-    text = base_text()
-    if not arguments.check:
-        arguments.out.write_bytes(text.encode())
-    elif not arguments.out.exists() or arguments.out.read_bytes() != text.encode():
-        print(f"data.chat: {arguments.out} is out of date; run `python -m data.chat.base`", file=sys.stderr)
-        return 2
-    print(f"{arguments.out.name}: {text.count(chr(10) * 2) + 1} documents, {len(text.encode()) / 1e6:.2f} MB")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

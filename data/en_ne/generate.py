@@ -1,22 +1,21 @@
 """Write the English–Nepali corpus: train, valid and test, each as two line-aligned files.
 
-    python -m data.en_ne.generate              write the six files next to this program
-    python -m data.en_ne.generate --out DIR    write them elsewhere
-    python -m data.en_ne.generate --check      compare with what is there, write nothing
+    python -m data.en_ne.generate              write the six files next to this program; see data/command.py
 
 The steps: every family (families.py) says its sentences; holdout.py decides which of them may be taught; hand-written
 phrases win over the grammar; the checks of `verify` hold; surface.py types each sentence the way people do. Same
 program, same bytes.
 """
 
-import argparse
 import itertools
 import random
 import sys
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
+from data import command
 from data.en_ne.families import FAMILIES
 from data.en_ne.holdout import TESTED, side
 from data.en_ne.sentence import Sentence
@@ -204,39 +203,14 @@ def verify(lines: dict[str, list[tuple[str, str]]]) -> None:
             raise ValueError(f"a word of {english!r} is never taught")
 
 
-def texts(lines: dict[str, list[tuple[str, str]]]) -> dict[str, str]:
-    """File name -> contents."""
-    return {
-        f"{name}.{language}": "".join(unicodedata.normalize("NFC", pair[column]) + "\n" for pair in pairs)
-        for name, pairs in lines.items()
-        for column, language in enumerate(("en", "ne"))
-    }
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Write the embedded English–Nepali corpus.")
-    parser.add_argument("--out", type=Path, default=HERE, help="directory to write to (default: next to this program)")
-    parser.add_argument("--check", action="store_true", help="compare with the files that are there; write nothing")
-    arguments = parser.parse_args()
+def texts() -> Iterator[tuple[str, str]]:
+    """The name and the contents of every file."""
     lines = build()
     verify(lines)
-    different = []
-    for name, text in texts(lines).items():
-        path = arguments.out / name
-        if arguments.check:
-            if not path.exists() or path.read_bytes() != text.encode():
-                different.append(name)
-        else:
-            arguments.out.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode())
-    if different:
-        print(f"data.en_ne: out of date: {', '.join(different)}; run `python -m data.en_ne.generate`", file=sys.stderr)
-        return 2
-    distinct = len({fold(english) for english, _ in lines["train"]})
-    sizes = ", ".join(f"{name} {len(pairs)} lines" for name, pairs in lines.items())
-    print(f"{sizes}; {distinct} distinct sentences in train")
-    return 0
+    for name, pairs in lines.items():
+        for column, language in enumerate(("en", "ne")):
+            yield f"{name}.{language}", "".join(unicodedata.normalize("NFC", pair[column]) + "\n" for pair in pairs)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.run(HERE, texts))

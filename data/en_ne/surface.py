@@ -44,11 +44,13 @@ def fold(text: str) -> str:
     return " ".join(WHOLE.get(word) or word.replace("'", "") for word in words)
 
 
+@cache
 def fold_hard(text: str) -> str:
     """`fold` without articles: by this measure "I am boy" is "I am a boy"."""
     return " ".join(word for word in fold(text).split() if word not in ("a", "an", "the"))
 
 
+@cache
 def fold_nepali(text: str) -> str:
     return " ".join(PUNCTUATION.sub(" ", text).split())
 

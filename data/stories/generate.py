@@ -1,15 +1,15 @@
 """Write the embedded corpus of small stories, in English and in Nepali.
 
-python -m data.stories.generate            write train and valid of both languages
-python -m data.stories.generate --check    compare with the files that are here; write nothing
+python -m data.stories.generate    write train and valid of both languages; see data/command.py
 """
 
-import argparse
 import random
 import sys
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
+from data import command
 from data.stories.plots import Plot, read_plots
 from data.stories.template import Entity, write
 
@@ -82,35 +82,12 @@ def read(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").removesuffix("\n").split("\n\n")
 
 
-def texts() -> dict[str, str]:
-    """File name -> contents."""
-    return {
-        f"{side}.{language}.txt": text_of(stories) for language in SIZES for side, stories in build(language).items()
-    }
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Write the embedded corpus of small stories.")
-    parser.add_argument("--out", type=Path, default=HERE, help="directory to write to (default: next to this program)")
-    parser.add_argument("--check", action="store_true", help="compare with the files that are there; write nothing")
-    arguments = parser.parse_args()
-    different = []
-    for name, text in texts().items():
-        path = arguments.out / name
-        if arguments.check:
-            if not path.exists() or path.read_bytes() != text.encode():
-                different.append(name)
-        else:
-            arguments.out.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode())
-        print(f"{name}: {text.count(chr(10) * 2) + 1} stories, {len(text.encode()) / 1e6:.2f} MB")
-    if different:
-        print(
-            f"data.stories: out of date: {', '.join(different)}; run `python -m data.stories.generate`", file=sys.stderr
-        )
-        return 2
-    return 0
+def texts() -> Iterator[tuple[str, str]]:
+    """The name and the contents of every file."""
+    for language in SIZES:
+        for side, stories in build(language).items():
+            yield f"{side}.{language}.txt", text_of(stories)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.run(HERE, texts))

@@ -20,15 +20,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from toolkit.data.embedded import embedded
+
 ROOT = Path(__file__).resolve().parents[2]
-STORIES = ROOT / "data" / "stories" / "train.en.txt"
 SYLLABLES = ("ka", "mi", "ro", "ta", "su", "ne", "lo", "bi", "da", "pu", "ri", "wen")
 MEGABYTE = 1 << 20
 
 
 def endless(rng: random.Random) -> Iterator[str]:
     """Stories without end; each has a number and a name of its own."""
-    stories = [story for story in STORIES.read_text(encoding="utf-8").splitlines() if story]
+    text = (embedded("stories") / "train.en.txt").read_text(encoding="utf-8")
+    stories = [story for story in text.splitlines() if story]
     for number in range(sys.maxsize):
         name = "".join(rng.choices(SYLLABLES, k=4)).capitalize()
         yield f"Story {number}, as {name} told it on day {rng.randrange(10_000)}. {rng.choice(stories)}"

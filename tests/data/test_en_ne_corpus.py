@@ -11,18 +11,17 @@ from data.en_ne.english import EnglishVerb, a, ing_form, plural, question, state
 from data.en_ne.holdout import TAUGHT, TESTED, held_out
 from data.en_ne.surface import fold, fold_hard, fold_nepali, variant
 from data.en_ne.verbs import PERSONS, Verb, be, equals, inflect
+from toolkit.data.embedded import embedded
 
 SIDES = ("train", "valid", "test")
 
 
 @pytest.fixture(scope="module")
 def pairs():
-    """The committed files: side -> list of (English, Nepali)."""
-    read = {}
+    """The files: side -> list of (English, Nepali)."""
+    read, folder = {}, embedded("en_ne")
     for side in SIDES:
-        columns = [
-            (generate.HERE / f"{side}.{language}").read_text(encoding="utf-8").split("\n") for language in ("en", "ne")
-        ]
+        columns = [(folder / f"{side}.{language}").read_text(encoding="utf-8").split("\n") for language in ("en", "ne")]
         assert columns[0][-1] == columns[1][-1] == ""
         read[side] = list(zip(columns[0][:-1], columns[1][:-1], strict=True))
     return read
@@ -34,11 +33,6 @@ def everything(pairs):
 
 
 # The program
-
-
-def test_the_committed_files_are_what_the_program_writes():
-    for name, text in generate.texts(generate.build()).items():
-        assert (generate.HERE / name).read_bytes() == text.encode(), f"{name}: run `python -m data.en_ne.generate`"
 
 
 def test_sizes(pairs):

@@ -11,13 +11,13 @@ from transformers import AutoTokenizer
 from tests.parity import reference
 from toolkit import load
 from toolkit.data import read_lines
+from toolkit.data.embedded import embedded
 from toolkit.data.sentences import spaced, tidy
 from toolkit.interop import export_model
 from toolkit.language_model import LanguageModel
 from toolkit.tokenization.special import BOS, CONTROL_IDS, EOS, UNK
 from toolkit.translator import Translator
 
-_DATA = Path(__file__).resolve().parents[2] / "data"
 _COUNT, _TOGETHER, _NEW = 200, 50, 48
 _BEAMS = (1, 4)
 
@@ -28,7 +28,7 @@ Search = Callable[[list[str], int], list[str]]
 def compare(scratch: Path) -> Iterator[tuple[bool, str]]:
     """One line for each model, library and search."""
     for name, texts in (
-        ("en-ne", read_lines(_DATA / "en_ne" / "test.en")[:: 1000 // _COUNT]),
+        ("en-ne", read_lines(embedded("en_ne") / "test.en")[:: 1000 // _COUNT]),
         ("stories", _beginnings("en")),
         ("stories-ne", _beginnings("ne")),
     ):
@@ -47,7 +47,7 @@ def compare(scratch: Path) -> Iterator[tuple[bool, str]]:
 
 def _beginnings(language: str) -> list[str]:
     """One to three words of stories that the model has not seen."""
-    stories = [line for line in read_lines(_DATA / "stories" / f"valid.{language}.txt") if line.strip()]
+    stories = [line for line in read_lines(embedded("stories") / f"valid.{language}.txt") if line.strip()]
     return [" ".join(stories[number % len(stories)].split()[: 1 + number % 3]) for number in range(_COUNT)]
 
 

@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from toolkit.data.embedded import embedded
+
 ROOT = Path(__file__).resolve().parents[2]
 RECIPE = ROOT / "recipes" / "translation.py"
 LINES = {"train": 240, "valid": 16}
@@ -139,7 +141,7 @@ def cut_corpus(directory: Path) -> None:
     """Short training and validation files, from the embedded corpus."""
     for name, count in LINES.items():
         for language in ("en", "ne"):
-            lines = (ROOT / "data" / "en_ne" / f"{name}.{language}").read_text(encoding="utf-8").splitlines()
+            lines = (embedded("en_ne") / f"{name}.{language}").read_text(encoding="utf-8").splitlines()
             text = "".join(f"{line}\n" for line in lines[:: len(lines) // count][:count])
             (directory / f"{name}.{language}").write_text(text, encoding="utf-8")
 

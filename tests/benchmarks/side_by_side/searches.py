@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from toolkit.data.embedded import CORPORA, make_embedded
 from toolkit.data.sentences import sentence_ids
 from toolkit.interop.ctranslate2 import write_weights
 from toolkit.interop.ctranslate2_tokens import distinct
@@ -19,7 +20,7 @@ from toolkit.nn.module import Model
 from toolkit.tokenization import load_tokenizer
 from toolkit.tokenization.special import SPECIAL_TOKENS
 
-SENTENCES = Path(__file__).resolve().parents[3] / "data" / "en_ne" / "test.en"
+SENTENCES = CORPORA / "en_ne" / "test.en"
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def write_search(search: Search, directory: Path, transformers: bool, sentences:
 
     sentences: a file with a line for each text that a trained model reads.
     """
+    make_embedded([sentences])
     model, tokens, texts = _random(search) if search.model in MODELS else _trained(search, sentences)
     for name in ("toolkit", "theirs"):
         (directory / name).mkdir()
