@@ -21,7 +21,7 @@ from toolkit.commands.recipe import carry_out, check_results, export, for_each_s
 from toolkit.data.corpus import Corpus
 from toolkit.data.embedded import embedded
 from toolkit.data.filters import Filters
-from toolkit.data.readers import read_pairs
+from toolkit.data.lines import read_pairs
 from toolkit.data.sentences import spaced
 from toolkit.data.sources import PairSource, open_sources
 from toolkit.data.subwords import SubwordSampler

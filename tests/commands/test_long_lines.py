@@ -6,7 +6,7 @@ import pytest
 
 import toolkit
 from toolkit.commands import lines as windows
-from toolkit.data.readers import LONGEST_LINE
+from toolkit.data.lines import LONGEST_LINE
 
 LONG, ENDLESS = "xq " * 2000 + "end", "y" * (LONGEST_LINE + 5)
 LINES = ["I am", LONG, "", "She eats", ENDLESS, "a boy", LONG]

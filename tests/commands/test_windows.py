@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from toolkit.commands import lines as windows
-from toolkit.data.readers import counted
+from toolkit.data.lines import counted
 from toolkit.errors import DataError
 
 LINES = ["a", "", "b", " \t", "c", "d", "e"]

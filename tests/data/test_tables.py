@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.data.hub import batches_of
-from toolkit.data.readers import LONGEST_LINE
+from toolkit.data.lines import LONGEST_LINE
 from toolkit.data.tables import open_dataset, open_table, table_rows, table_suffix
 from toolkit.errors import ConfigError, DataError
 

@@ -42,7 +42,7 @@ def test_pieces_are_the_text_wherever_the_file_is_cut(tmp_path_factory, text, ch
     path = tmp_path_factory.mktemp("text") / "a.txt"
     path.write_bytes(codecs.BOM_UTF8 + b"a" + text.encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("toolkit.data.readers._CHUNK", chunk + 4)  # the marks of other encodings fit into a chunk
+        patch.setattr("toolkit.data.lines._CHUNK", chunk + 4)  # the marks of other encodings fit into a chunk
         patch.setattr(module, "PIECE", piece)
         pieces = list(text_pieces(path))
     assert "".join(pieces) == expected("a" + text)

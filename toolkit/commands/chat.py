@@ -15,8 +15,9 @@ from toolkit.chat import ChatSession
 from toolkit.commands.chat_json import answer_requests
 from toolkit.commands.chat_notes import Notes
 from toolkit.commands.chat_terminal import TerminalChat
-from toolkit.commands.console import arriving_lines, emit_results, emit_text
+from toolkit.commands.console import emit_results, emit_text
 from toolkit.commands.lines import one_text, tell_one_text
+from toolkit.data.lines import arriving_lines
 from toolkit.decoding import ContinuationConfig
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer

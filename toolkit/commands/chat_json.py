@@ -3,16 +3,15 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from toolkit.chat import ChatSession
 from toolkit.commands.console import emit
+from toolkit.data.lines import arriving_bytes
 from toolkit.data.messages import json_kind, messages_to_json
 from toolkit.display import json_text
 from toolkit.errors import DataError, ToolkitError
 from toolkit.untrusted import UnfitError, parse_json
-
-_LONGEST_LINE = 1 << 24  # bytes
 
 
 def answer_requests(session: ChatSession, messages: Sequence[str] = (), save: Path | None = None) -> None:
@@ -49,17 +48,8 @@ def _given(messages: Sequence[str]) -> Iterator[Request]:
 def _lines() -> Iterator[Request]:
     if sys.stdin is None:
         raise DataError("standard input is closed: give a message")
-    return (lambda line=line: _parsed(line) for line in _raw_lines(sys.stdin.buffer))
-
-
-def _raw_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """The lines as bytes, so that one that is not UTF-8 is wrong by itself."""
-    number = 0
-    while line := stream.readline(_LONGEST_LINE):
-        number += 1
-        if len(line) == _LONGEST_LINE:
-            raise DataError(f"standard input, line {number} has no end: write one JSON object a line")
-        yield line
+    lines = arriving_bytes(sys.stdin.buffer, "standard input", "write one JSON object a line")
+    return (lambda line=line: _parsed(line) for line in lines)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -5,10 +5,9 @@ always written out. `emit_results` and `emit_text` are for what models and peopl
 it is, and to a terminal without what would steer it. `emit_page` is for lines that have colours of our own.
 """
 
-import codecs
 import select
 import sys
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
@@ -16,9 +15,7 @@ from toolkit.display import escaped, escaped_text, tell
 from toolkit.errors import DataError
 from toolkit.process import discard
 
-_PIECE = 1 << 20
 _REFILL = 0.005  # seconds that a busy program at the other end of a pipe may take to write on
-_LONGEST_LINE = 1 << 24  # bytes: memory stays bounded when the input turns out to be no text at all
 
 
 def emit(lines: Iterable[str]) -> None:
@@ -93,40 +90,9 @@ def line_or_end() -> str | None:
         raise DataError("the terminal sends text that is not UTF-8: set its encoding to UTF-8") from error
 
 
-def arriving_lines(stream: BinaryIO, name: str) -> Iterator[list[str]]:
-    """The lines of a stream, as many at a time as have arrived.
-
-    A file comes in large pieces; a pipe that stays open is answered while it is being written to. As in a file, only
-    LF and CR LF end a line, and a byte order mark is dropped.
-
-    Raises DataError, naming the line, for what is not UTF-8 or has no end.
-    """
-    count, rest = 0, b""
-    while piece := stream.read1(_PIECE):
-        *lines, rest = (rest + piece).split(b"\n")
-        if len(rest) > _LONGEST_LINE:
-            raise DataError(f"{name}, line {count + len(lines) + 1} has no end: is it a text file?")
-        yield [_decoded(line, name, count + index) for index, line in enumerate(lines, start=1)]
-        count += len(lines)
-    if rest:
-        yield [_decoded(rest, name, count + 1)]
-
-
 def has_more(stream: BinaryIO) -> bool:
     """Whether reading the stream gives something, or its end, almost at once.  False where the system cannot say."""
     try:
         return bool(select.select([stream], [], [], _REFILL)[0])
     except (OSError, ValueError):  # a stream that is no file; on Windows, one that is no socket
         return False
-
-
-def _decoded(line: bytes, name: str, number: int) -> str:
-    if number == 1:
-        line = line.removeprefix(codecs.BOM_UTF8)
-    if line.count(0) * 4 > len(line):  # in UTF-16, every second byte of Latin text is zero
-        raise DataError(f"{name}, line {number} is full of NUL bytes, as UTF-16 is: give the text in UTF-8")
-    try:
-        return line.removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as error:
-        byte = line[error.start]
-        raise DataError(f"{name}, line {number} is not UTF-8 (byte 0x{byte:02X}): give the text in UTF-8") from error

@@ -8,7 +8,7 @@ from tyro.conf import Positional
 
 from toolkit.commands.console import emit
 from toolkit.commands.lines import all_lines, is_input
-from toolkit.data.readers import read_lines
+from toolkit.data.lines import read_lines
 from toolkit.display import counted, json_text
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation import bleu_chrf, by_length, compare, intervals, look_up, sentence_statistics, worst

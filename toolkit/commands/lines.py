@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
-from toolkit.commands.console import arriving_lines, has_more
-from toolkit.data.readers import LONGEST_LINE, count_lines, iter_lines, lines_of, opened
+from toolkit.commands.console import has_more
+from toolkit.data.lines import LONGEST_LINE, arriving_lines, count_lines, iter_lines, lines_of, opened
 from toolkit.data.table import LONGEST_TEXT
 from toolkit.display import counted, tell
 from toolkit.errors import ConfigError, DataError, LengthError

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results
 from toolkit.commands.lines import Answer, LongLines, Window, Work, answered, check_inputs, file_windows
-from toolkit.data.readers import LONGEST_LINE
+from toolkit.data.lines import LONGEST_LINE
 from toolkit.display import json_text
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.translations import Translation

@@ -25,7 +25,7 @@ from toolkit.commands.lines import (
     tell_one_text,
     text_windows,
 )
-from toolkit.data.readers import write_lines_atomically
+from toolkit.data.lines import write_lines_atomically
 from toolkit.decoding import GenerationConfig
 from toolkit.display import json_text, tell
 from toolkit.errors import ConfigError, ToolkitError

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from toolkit.data.hub import load_file
-from toolkit.data.readers import chunks_of, decoded, lines_of
+from toolkit.data.lines import chunks_of, decoded, lines_of
 from toolkit.data.table import Columns, Keys, Table, find_columns, longest, rows_at_a_time, text_fault, unit
 from toolkit.errors import DataError
 from toolkit.untrusted import UnfitError, parse_json

@@ -6,8 +6,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from toolkit.data.hub import batches_of, load_file
 from toolkit.data.json_tables import json_fault, json_list
+from toolkit.data.lines import chunks_of, lines_of, opened
 from toolkit.data.messages import json_kind
-from toolkit.data.readers import chunks_of, lines_of, opened
 from toolkit.data.sources import refuse_pipe
 from toolkit.data.table import LONGEST_TEXT
 from toolkit.data.tables import table_suffix

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from toolkit.data.hub import load_file
-from toolkit.data.readers import lines_of
+from toolkit.data.lines import lines_of
 from toolkit.data.table import Columns, Table, listed, longest, missing_column, unit
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from toolkit.data.readers import count_lines, iter_lines, opened
+from toolkit.data.lines import count_lines, iter_lines, opened
 from toolkit.data.table import Columns, Table
 from toolkit.data.tables import TABLE_SUFFIXES, open_dataset, open_table, table_rows, table_suffix
 from toolkit.display import counted

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from toolkit.data.readers import LONGEST_LINE
+from toolkit.data.lines import LONGEST_LINE
 from toolkit.errors import DataError
 
 Columns = tuple[str, ...]  # (source, target) of pairs, or (text,) alone

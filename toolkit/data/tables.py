@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from toolkit.data.hub import batches_of, load_file, load_split
 from toolkit.data.json_tables import check_json
-from toolkit.data.readers import opened
+from toolkit.data.lines import opened
 from toolkit.data.separated import check_csv, check_tsv
 from toolkit.data.table import Columns, Keys, Table, find_columns, rows_at_a_time, text_fault, unit
 from toolkit.errors import DataError

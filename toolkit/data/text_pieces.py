@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import BinaryIO, NamedTuple
 
-from toolkit.data.readers import chunks_of, decoded, opened
+from toolkit.data.lines import chunks_of, decoded, opened
 from toolkit.errors import DataError
 from toolkit.tokenization.normal_form import normal_form
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
-from toolkit.data.readers import opened
+from toolkit.data.lines import opened
 from toolkit.data.sources import LineFiles, digest_of_files, find_table, path_mode, refuse_pipe
 from toolkit.data.table import Table
 from toolkit.data.tables import table_rows

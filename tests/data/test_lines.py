@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.data import read_lines, read_pairs, write_lines_atomically
-from toolkit.data.readers import _CHUNK, LONGEST_LINE, count_lines, iter_lines
+from toolkit.data.lines import _CHUNK, LONGEST_LINE, arriving_bytes, arriving_lines, count_lines, iter_lines
 from toolkit.errors import DataError
 
 
@@ -72,7 +72,7 @@ def test_lines_do_not_depend_on_where_the_file_is_cut(tmp_path_factory, lines, e
     path.write_bytes((end.join(["first", *lines]) + end * ended).encode())
     whole = read_lines(path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("toolkit.data.readers._CHUNK", chunk)
+        patch.setattr("toolkit.data.lines._CHUNK", chunk)
         assert list(iter_lines(path)) == whole
         assert count_lines(path) == len(whole)
 
@@ -246,3 +246,58 @@ def test_a_new_file_gets_the_usual_permissions(tmp_path):
     (tmp_path / "usual").write_text("")
     write_lines_atomically(tmp_path / "ours", [])
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+# Streams
+
+
+class Stream:
+    """Bytes that arrive in the given pieces."""
+
+    def __init__(self, pieces):
+        self._pieces = iter([piece for piece in pieces if piece])
+
+    def read1(self, _size):
+        return next(self._pieces, b"")
+
+
+def arrived(*pieces):
+    return [line for lines in arriving_lines(Stream(pieces), "it") for line in lines]
+
+
+@given(lines=st.lists(st.text(st.characters(exclude_characters="\0\n\r", exclude_categories=["Cs"]))), data=st.data())
+def test_lines_do_not_depend_on_the_pieces_they_come_in(lines, data):
+    ends = data.draw(st.lists(st.sampled_from(["\n", "\r\n"]), min_size=len(lines), max_size=len(lines)))
+    whole = "".join(map("".join, zip(lines, ends, strict=True))).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
+    pieces = [whole[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    expected = [lines[0].removeprefix("\ufeff"), *lines[1:]] if lines else []
+    assert arrived(*pieces) == expected
+
+
+def test_a_last_line_needs_no_end_and_a_byte_order_mark_is_no_text():
+    assert arrived(b"\xef", b"\xbb\xbfa\n", b"b") == ["a", "b"]
+    assert arrived() == []
+    assert arrived(b"\n\n") == ["", ""]
+
+
+def test_what_has_arrived_is_not_kept_waiting():
+    stream = Stream([b"one\ntwo\nth", b"ree\n"])
+    arriving = arriving_lines(stream, "it")
+    assert [next(arriving), next(arriving)] == [["one", "two"], ["three"]]
+
+
+def test_a_wrong_byte_is_named_with_its_line():
+    with pytest.raises(DataError, match=r"it, line 3 is not UTF-8 \(byte 0xE9\)"):
+        arrived(b"a\nb", b"\ncaf\xe9 \nd")
+
+
+def test_a_line_without_end_does_not_fill_the_memory(monkeypatch):
+    monkeypatch.setattr("toolkit.data.lines._LONGEST_ARRIVING", 100)
+    with pytest.raises(DataError, match="line 2 has no end"):
+        arrived(b"a\n", *[b"x" * 60] * 1000)
+
+
+def test_bytes_that_are_wrong_do_not_hurt_the_lines_beside_them():
+    pieces = [b"a\nb\xe9", b"\n\nc"]
+    assert list(arriving_bytes(Stream(pieces), "it", "end it")) == [b"a", b"b\xe9", b"", b"c"]

@@ -1,11 +1,15 @@
-"""Text files, line by line. What is wrong with a file is said with its name and the number of the line."""
+"""Lines of text: the one reader of files, and of streams that are answered while they arrive.
+
+Only LF and CR LF end a line. `str.splitlines` would also cut at U+2028, U+0085 and others, which occur in ordinary
+text, and every later line would be paired with the wrong translation. Errors name the file and the line.
+"""
 
 import codecs
 import gzip
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -21,6 +25,7 @@ from toolkit.untrusted import NotAFileError, open_regular
 LONGEST_LINE = 100_000
 
 _CHUNK = 1 << 20
+_LONGEST_ARRIVING = 1 << 24  # bytes of a line of a stream: memory stays bounded when that turns out to be no text
 _HANDED_OVER = re.compile("/dev/(?:stdin|fd/[0-9]+)")
 
 # UTF-32 first: its little-endian mark begins with the one of UTF-16.
@@ -35,10 +40,9 @@ _FOREIGN_MARKS = {
 
 
 def iter_lines(path: str | os.PathLike[str]) -> Iterator[str]:
-    """The lines of a UTF-8 file in Unicode normal form C, without their ends; read from the disk as they are asked for.
+    """Read the lines of a UTF-8 file, without their ends, in Unicode normal form C, when they are asked for.
 
-    Only LF and CR LF end a line. `str.splitlines` would also cut at U+2028, U+0085 and others, which occur in
-    ordinary text, and every later line would be paired with the wrong translation. A byte order mark is dropped.
+    A byte order mark is dropped.
 
     Raises DataError, naming the file and where it applies the line, if the file is missing, is a directory, cannot be
     read, is empty or is not UTF-8, and for a line of more than LONGEST_LINE characters; each when it is reached.
@@ -48,12 +52,12 @@ def iter_lines(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
-    """All lines of `iter_lines`, with its rules and its errors."""
+    """Read all lines of a file, as `iter_lines` does."""
     return list(iter_lines(path))
 
 
 def count_lines(path: str | os.PathLike[str]) -> int:
-    """How many lines `iter_lines` gives, without decoding them all.
+    """Count the lines that `iter_lines` gives, without decoding them all.
 
     Raises DataError if the file is missing, is a directory, cannot be read, is empty or shows in its first megabyte
     that it is not UTF-8: of something that is no text, the number of lines would be a riddle.
@@ -68,11 +72,51 @@ def count_lines(path: str | os.PathLike[str]) -> int:
     return count + (last != b"\n")  # a last line needs no end
 
 
+def lines_of(
+    file: BinaryIO, path: str | os.PathLike[str], longest: int = LONGEST_LINE, verbatim: bool = False
+) -> Iterator[str]:
+    """Read the lines of an open file, as `iter_lines` does; `path` is its name in errors.
+
+    longest: the most characters of a line; more than that is a DataError. verbatim: lines keep the CR of CR LF, and are
+    not in normal form, which can make a separator out of a sign that is none (U+037E is a semicolon then).
+    """
+    most = 4 * longest + 1  # a character has at most four bytes, and a CR may follow
+    for block, before in _blocks(chunks_of(file, path), most, lambda line: _too_long(path, line, longest)):
+        lines = _split(block, path, before, verbatim)
+        if max(map(len, lines)) > longest:
+            too_long = (number for number, line in enumerate(lines, 1) if len(line.removesuffix("\r")) > longest)
+            if number := next(too_long, None):
+                raise _too_long(path, before + number, longest)
+        yield from lines
+
+
+def arriving_lines(stream: BinaryIO, name: str) -> Iterator[list[str]]:
+    """Read the lines of a stream, as many at a time as have arrived, as they stand (not in normal form).
+
+    A file comes in large pieces; a pipe that stays open is answered while it is being written to.
+
+    Raises DataError, naming the line, for what is not UTF-8 or has no end.
+    """
+    pieces = chunks_of(stream, name, live=True)
+    for block, before in _blocks(pieces, _LONGEST_ARRIVING, lambda line: _endless(name, line, "is it a text file?")):
+        yield [line.removesuffix("\r") for line in _split(block, name, before, verbatim=True)]
+
+
+def arriving_bytes(stream: BinaryIO, name: str, advice: str) -> Iterator[bytes]:
+    """Read the lines of a stream, when they arrive, as bytes: one that is not UTF-8 is then wrong by itself.
+
+    Raises DataError, which ends with `advice`, for a line without end.
+    """
+    pieces = iter(lambda: stream.read1(_CHUNK), b"")
+    for block, _ in _blocks(pieces, _LONGEST_ARRIVING, lambda line: _endless(name, line, advice)):
+        yield from block.removesuffix(b"\n").split(b"\n")
+
+
 @contextmanager
 def opened(path: str | os.PathLike[str], packed: bool = False) -> Iterator[BinaryIO]:
     """Open a file for reading bytes, unpacked where it is packed by gzip.
 
-    What the system refuses, now or while it is read, is a DataError, and so is a pipe or a device, unless the shell
+    Raises DataError for what the system refuses, now or while it is read, and for a pipe or a device, unless the shell
     hands it over: `<(zcat texts.gz)`.
     """
     given = _HANDED_OVER.fullmatch(os.fspath(path))
@@ -93,47 +137,59 @@ def opened(path: str | os.PathLike[str], packed: bool = False) -> Iterator[Binar
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def chunks_of(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[bytes]:
-    """The bytes of a file without a byte order mark, a megabyte at a time.
+def chunks_of(file: BinaryIO, path: str | os.PathLike[str], live: bool = False) -> Iterator[bytes]:
+    """Read the bytes of a file without a byte order mark, a megabyte at a time; or, if live, as much as has arrived.
 
-    Raises DataError if there are none, or if their beginning shows that they are not UTF-8.
+    Raises DataError if their beginning shows that they are not UTF-8; and, unless they are live, if there are none.
     """
-    first = file.read(_CHUNK)
+    read = file.read1 if live else file.read
+    first = read(_CHUNK)
+    while live and len(first) < 4 and b"\n" not in first and (more := read(_CHUNK)):  # a mark may arrive in parts
+        first += more
     for mark, problem in _FOREIGN_MARKS.items():
         if first.startswith(mark):
             raise DataError(f"{path} {problem}")
     first = first.removeprefix(codecs.BOM_UTF8)
-    if not first:
+    if not first and not live:
         raise DataError(f"{path} is empty: it needs at least one line")
     if first.count(0) * 4 > len(first):  # in UTF-16 without a mark, every second byte of Latin text is zero
         raise DataError(f"{path} is full of NUL bytes, as UTF-16 is, or no text at all: save it as text in UTF-8")
     yield first
-    while chunk := file.read(_CHUNK):
+    while chunk := read(_CHUNK):
         yield chunk
 
 
-def lines_of(file: BinaryIO, path: str | os.PathLike[str], longest: int = LONGEST_LINE) -> Iterator[str]:
-    """The lines of an open file, as `iter_lines` gives them; `path` is its name in errors.
+def _blocks(chunks: Iterable[bytes], most: int, endless: Callable[[int], DataError]) -> Iterator[tuple[bytes, int]]:
+    """Cut bytes after line ends: blocks of whole lines, of which the last may lack its end, and the lines before each.
 
-    longest: the most characters of a line; more than that is a DataError.
+    Raises what `endless` makes of its number for a line of more than `most` bytes that has not ended.
     """
     done, begun = 0, b""
-    for chunk in chunks_of(file, path):
+    for chunk in chunks:
         end = chunk.rfind(b"\n") + 1
         if end:
-            lines = _split(begun + chunk[:end], path, done, longest)
-            yield from lines
-            done += len(lines)
-            begun = b""
+            block, begun = begun + chunk[:end], b""
+            yield block, done
+            done += block.count(b"\n")
         begun += chunk[end:]
-        if len(begun) > 4 * longest + 1:  # a character has at most four bytes, and a CR may follow
-            raise _too_long(path, done + 1, longest)
+        if len(begun) > most:
+            raise endless(done + 1)
     if begun:
-        yield from _split(begun, path, done, longest)
+        yield begun, done
+
+
+def _split(block: bytes, path: str | os.PathLike[str], before: int, verbatim: bool) -> list[str]:
+    """Cut a block of whole lines, of which the last may lack its end; `before`: how many lines precede it."""
+    text = decoded(block, path, before)
+    # Normal form C never joins characters across a line end, so many lines can be normalised at once.
+    lines = (text if verbatim else normal_form(text)).split("\n")
+    if not lines[-1]:
+        lines.pop()  # what follows the last line end is not a line
+    return lines if verbatim else [line.removesuffix("\r") for line in lines]
 
 
 def decoded(data: bytes, path: str | os.PathLike[str], lines_before: int = 0) -> str:
-    """Bytes as UTF-8 text. Raises DataError naming the line, if `lines_before` lines of the file precede `data`."""
+    """Decode UTF-8. Raises DataError naming the line, if `lines_before` lines of the file precede `data`."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -143,26 +199,17 @@ def decoded(data: bytes, path: str | os.PathLike[str], lines_before: int = 0) ->
         ) from error
 
 
-def _split(block: bytes, path: str | os.PathLike[str], done: int, longest: int) -> list[str]:
-    """The lines in a block of whole lines, of which the last may lack its end; `done` lines of the file precede it."""
-    # Normal form C never joins characters across a line end, so many lines can be normalised at once.
-    lines = normal_form(decoded(block, path, done)).split("\n")
-    if not lines[-1]:
-        lines.pop()  # what follows the last line end is not a line
-    lines = [line.removesuffix("\r") for line in lines]
-    if max(map(len, lines)) > longest:
-        too_long = next(number for number, line in enumerate(lines, start=1) if len(line) > longest)
-        raise _too_long(path, done + too_long, longest)
-    return lines
-
-
 def _too_long(path: str | os.PathLike[str], line: int, longest: int) -> DataError:
     what = "sentence" if longest == LONGEST_LINE else "text"
     return DataError(f"{path}, line {line} has more than {longest:,} characters: is it one {what} a line?")
 
 
+def _endless(name: str, line: int, advice: str) -> DataError:
+    return DataError(f"{name}, line {line} has no end: {advice}")
+
+
 def read_pairs(source_path: str | os.PathLike[str], target_path: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """The pairs (source, target) of two files of which line i of one translates line i of the other.
+    """Read the pairs (source, target) of two files of which line i of one translates line i of the other.
 
     Raises DataError, naming file and line, for what `read_lines` refuses, for files of unequal length and for empty
     lines.
