@@ -25,7 +25,7 @@ from toolkit.data.lines import read_lines
 from toolkit.data.sentences import sentence_ids
 from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.gradients.movement import Movement, movements
+from toolkit.explain.parameters import Movement, movements
 from toolkit.explain.pictures.logs import read_log
 from toolkit.functional.arrays import Array
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig

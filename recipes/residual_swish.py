@@ -21,13 +21,13 @@ from threadpoolctl import threadpool_limits
 from toolkit.commands.console import aligned, emit
 from toolkit.commands.recipe import carry_out, opened, preparing, run_recipe, tell
 from toolkit.errors import ConfigError
-from toolkit.explain.gradients.check import Measurement
-from toolkit.explain.gradients.whole_model import checked_gradients
+from toolkit.explain.parameters import checked_gradients
 from toolkit.explain.pictures.logs import read_log
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
+from toolkit.proof import Measurement
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
@@ -92,7 +92,7 @@ def told_gradients(gradients: dict[str, Measurement]) -> list[str]:
     rows = [["gradient", "by hand", "by differences", "relative error", ""]]
     for name, measured in gradients.items():
         verdict = "right" if measured.is_right else "WRONG"
-        figures = f"{measured.found:.6f}", f"{measured.difference:.6f}", f"{measured.error:.0e}"
+        figures = f"{measured.analytic:.6f}", f"{measured.numeric:.6f}", f"{measured.error:.0e}"
         rows.append([f"∂L/∂{symbol(name)}", *figures, verdict])
     return aligned(rows, (0, 4))
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         nn,
         plain,
         preference,
+        proof,
         tokenization,
         training,
     )
@@ -43,6 +44,7 @@ __all__ = [
     "nn",
     "plain",
     "preference",
+    "proof",
     "tokenization",
     "training",
 ]

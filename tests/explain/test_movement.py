@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from toolkit.explain.gradients.movement import Movement, movements, unpacked
+from toolkit.explain.parameters import Movement, movements, unpacked
 
 BEFORE = {
     "layers.0.attention.query_key_value.bias": np.array([0.0, 0, 0, 0, 0, 0]),

@@ -6,7 +6,6 @@ import pytest
 from tests.checks import random_model, small_gpt_config
 from toolkit import load
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.gradients.check import check_pair
 from toolkit.explain.pages.blocks import Code, Curves, Table
 from toolkit.explain.pages.html import document
 from toolkit.explain.parallel import page as parallel
@@ -14,6 +13,7 @@ from toolkit.explain.parallel.page import parallel_page
 from toolkit.explain.parallel.passes import all_at_once, block_model, one_at_a_time, products_at_once, timed
 from toolkit.explain.parallel.reach import WIDTH, OneBlock, Recurrent, reach
 from toolkit.explain.parallel.recurrent import recurrence, recurrence_backward
+from toolkit.proof import check
 
 LAYERS = [OneBlock, lambda generator: Recurrent(generator, 1.2)]
 
@@ -32,7 +32,8 @@ def recurrent_arguments(rng, batch=3, steps=5, width=4, hidden=6):
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_the_recurrence_is_differentiated_right(steps):
     rng = np.random.default_rng(0)
-    check_pair(recurrence, recurrence_backward, recurrent_arguments(rng, steps=steps), rng)
+    report = check(recurrence, recurrence_backward, recurrent_arguments(rng, steps=steps), seed=rng)
+    assert report.passed, str(report)
 
 
 def test_the_recurrence_is_its_formula():

@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from toolkit.explain.gradients.pairs_attention import causal, ragged
 from toolkit.functional import attention as attention_module
 from toolkit.functional.attention import attention, attention_backward, softmax_over_keys
+from toolkit.proof.cases import causal, ragged
 
 
 def reference(query, key, value, visible=None, mask=None, scale=1.0):

@@ -8,8 +8,7 @@ import pytest
 
 import toolkit
 from toolkit.errors import ConfigError, ModelError
-from toolkit.explain.gradients.movement import unpacked
-from toolkit.explain.gradients.whole_model import checked_gradients
+from toolkit.explain.parameters import checked_gradients, unpacked
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.exchange import export_model
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
@@ -44,7 +43,7 @@ def test_every_gradient_is_that_of_the_loss(options: dict) -> None:
     assert found.keys() == {"x", *unpacked(random_encoder(**options).arrays())}
     for name, measured in found.items():
         assert measured.is_right, (name, measured)
-        assert (abs(measured.found) > 1e-6) == (not name.endswith("key.bias")), (name, measured)
+        assert (abs(measured.analytic) > 1e-6) == (not name.endswith("key.bias")), (name, measured)
 
 
 def test_key_biases_have_no_gradient_and_all_else_has() -> None:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tests.checks import DROPOUT, gpt_batch, random_model, small_gpt_config
-from toolkit.explain.gradients.check import central_difference
 from toolkit.models.gpt import GPT, GPTBatch
 from toolkit.nn import rows as rows_module
 from toolkit.nn.tape import Tape
+from toolkit.proof import central_difference
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "swiglu")
 NORMS = ("layer", "rms")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.checks import DROPOUT, batch_of, random_model, random_pairs, small_config
-from toolkit.explain.gradients.check import central_difference
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
 from toolkit.nn.tape import Tape
+from toolkit.proof import central_difference
 
 OPTIONS = [
     {},

@@ -20,7 +20,6 @@ from tests.preference.small import (
 )
 from tests.training.small import log
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.gradients.check import central_difference
 from toolkit.models.gpt import GPT
 from toolkit.models.reward import RewardConfig, RewardModel, copy_values, settings_like
 from toolkit.nn.module import Model
@@ -29,6 +28,7 @@ from toolkit.preference.dpo import DPOConfig, DPOTask, reference_log_probs
 from toolkit.preference.examples import Pairs, reply_batch
 from toolkit.preference.pair_task import PairTask, Share
 from toolkit.preference.reward_task import RewardTask
+from toolkit.proof import central_difference
 from toolkit.tokenization.special import BOS, END
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tests.preference.small import gradient_of, random_actor_critic, random_episodes, random_gpt, random_texts
-from toolkit.explain.gradients.check import central_difference
 from toolkit.models.gpt import GPTBatch
 from toolkit.models.reward import ActorCritic
 from toolkit.nn.tape import Tape
@@ -14,6 +13,7 @@ from toolkit.preference.advantages import advantages_of
 from toolkit.preference.examples import reply_batch
 from toolkit.preference.policy import never_written, reply_log_probs
 from toolkit.preference.ppo import Experience, PPOConfig, PPOTask
+from toolkit.proof import central_difference
 from toolkit.tokenization.special import END
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tests.checks import random_model, small_gpt_config
 from toolkit.data.store import RaggedStore
-from toolkit.explain.gradients.check import central_difference
 from toolkit.functional.output_loss import output_loss
 from toolkit.nn.tape import Tape
+from toolkit.proof import central_difference
 from toolkit.training.conversation import ConversationTask
 from toolkit.training.language import Share
 

@@ -9,7 +9,7 @@ from tyro.conf import Positional
 
 from toolkit.commands.explaining import Explanation
 from toolkit.display import tell
-from toolkit.explain.gradients.page import gradients_page
+from toolkit.explain.gradients import gradients_page
 from toolkit.explain.pages.blocks import Page
 
 

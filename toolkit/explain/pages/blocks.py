@@ -4,8 +4,8 @@ A topic builds a `Page`; `toolkit.explain.pages.terminal` and `toolkit.explain.p
 numbers themselves, in full; how many of them fit, and to how many decimals, is decided where they are shown.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from toolkit.functional.arrays import Array
 
@@ -127,12 +127,24 @@ class Erratum:
 Block = Text | Formula | Code | Numbers | Heat | Maps | Bars | Table | Curves | Tree | Erratum
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Section:
-    """A step."""
+    """A step.  blocks: a string is a `Text`, a list gives its blocks, None and "" nothing."""
 
     title: str
-    blocks: Sequence[Block] = field(default_factory=list)
+    blocks: Sequence[Block]
+
+    def __init__(self, title: str, *blocks: "Block | str | Sequence | None"):
+        object.__setattr__(self, "title", title)
+        object.__setattr__(self, "blocks", list(_flat(blocks)))
+
+
+def _flat(blocks: Sequence) -> Iterator[Block]:
+    for each in blocks:
+        if isinstance(each, list | tuple):
+            yield from _flat(each)
+        elif each:
+            yield Text(each) if isinstance(each, str) else each
 
 
 @dataclass(frozen=True)

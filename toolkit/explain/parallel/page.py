@@ -6,8 +6,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.gradients.pair_source import source
-from toolkit.explain.pages.blocks import Code, Curves, Formula, Page, Section, Table, Text
+from toolkit.explain.gradients import source
+from toolkit.explain.pages.blocks import Curves, Formula, Page, Section, Table, Text
 from toolkit.explain.pages.tokens import labels
 from toolkit.explain.parallel.passes import Timing, all_at_once, block_model, one_at_a_time, timed
 from toolkit.explain.parallel.reach import WIDTH, reach
@@ -180,7 +180,7 @@ def _why_section() -> Section:
             ),
             Table(("a layer", "products", "steps in a row", "longest path between two positions"), rows),
             Text("Vaswani et al. 2017, table 1. The recurrent layer of this page:"),
-            Code(*source(recurrence)),
+            source(recurrence),
         ],
     )
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 import numpy as np
 
 from toolkit.data.collate import translation_batch
-from toolkit.explain.gradients.check import central_difference
-from toolkit.explain.gradients.wrong import layer_norm_of_document_000
 from toolkit.explain.pages.blocks import Erratum
 from toolkit.explain.worked.example import TARGET
 from toolkit.functional.arrays import Array
@@ -15,6 +13,8 @@ from toolkit.functional.attention import scaled_scores, softmax_over_keys
 from toolkit.functional.layer_norm import layer_norm, layer_norm_backward
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
+from toolkit.proof import central_difference
+from toolkit.proof.wrong import layer_norm_of_document_000
 from toolkit.tokenization.special import BOS, EOS
 from toolkit.training.optimizer import Adam
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolkit.explain.gradients.check import central_difference
 from toolkit.functional.arrays import Array
 from toolkit.models.inputs import Input
 from toolkit.nn.attention import CrossAttention, SelfAttention
@@ -19,6 +18,7 @@ from toolkit.nn.module import Model
 from toolkit.nn.recorder import Recorder
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
+from toolkit.proof import central_difference
 
 SOURCE = {"I": (1.0, 0.0), "am": (0.0, 1.0), "boy": (1.0, 1.0)}
 # The document gives the first two; the others are ours, so that there is something to choose from.

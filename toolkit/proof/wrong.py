@@ -4,15 +4,18 @@ The founding document 001 lists four that "90% of repositories" have; the others
 what the right one takes, and every formula here is to be read against the right one's.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from inspect import getdoc
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.explain.gradients.pairs import SEQUENCE
 from toolkit.functional.activation import silu
+from toolkit.functional.arrays import Array
 from toolkit.functional.attention import attention_backward
 from toolkit.functional.rotary import rotary
+from toolkit.proof.cases import SEQUENCE, find_case
 
 
 class Wrong(NamedTuple):
@@ -25,6 +28,11 @@ class Wrong(NamedTuple):
     @property
     def name(self) -> str:
         return self.backward.__name__.replace("_", " ")
+
+    @property
+    def about(self) -> str:
+        """The first line of its docstring: what it does instead."""
+        return (getdoc(self.backward) or "").splitlines()[0]
 
 
 def layer_norm_without_its_averages(dy, saved, empty=np.empty):
@@ -192,18 +200,6 @@ def loss_that_ignores_what_it_is_multiplied_by(_dloss, saved):
     return saved
 
 
-def residual_without_the_way_around(self, dx, dbranch, tape):
-    """The lost residual: dx = norm_backward(f_backward(dy)), and nothing of dy itself."""
-    return self.norm.backward(dbranch, tape) if self.pre_norm else dbranch
-
-
-def residual_without_the_way_through(self, dx, dbranch, tape):
-    """The other path lost: dx = dy. Sub-layers learn, but what lies below hears nothing of what they did with it."""
-    if self.pre_norm:
-        self.norm.backward(dbranch, tape)  # its gain and bias get their gradients, which are right
-    return dx
-
-
 WRONG = [
     Wrong("layer_norm, width 5, bias", layer_norm_without_its_averages),
     Wrong(
@@ -232,6 +228,24 @@ WRONG = [
     Wrong("dropout", dropout_without_its_scale),
     Wrong("gelu, no dropout, bias", slope_left_out),
     Wrong("output_loss, smoothing 0.1, bias", loss_that_ignores_what_it_is_multiplied_by),
-    Wrong("residual", residual_without_the_way_around),
-    Wrong("residual", residual_without_the_way_through),
 ]
+
+
+def recognised(arguments: Sequence[Any], y: Sequence[Array], dy: Any, gradients: Sequence[Any]) -> list[str]:
+    """The wrong versions that give these gradients, where the forward is one of `toolkit.functional`, each in a
+    sentence.
+
+    Their forwards are given the same arguments; those that cannot take them, or make something else of them, are not
+    meant. y: the results of the forward. dy: the gradient of them.
+    """
+    found = []
+    for wrong in WRONG:
+        case = find_case(wrong.case)
+        with suppress(Exception), np.errstate(all="ignore"):
+            theirs, saved = case.forward(*arguments)
+            if not np.allclose(theirs, y[0], rtol=1e-3):  # an eps may differ
+                continue
+            known = [each for each in case.adapted(wrong.backward)(np.copy(dy), saved) if each is not None]
+            if all(np.allclose(one, other, rtol=1e-3) for one, other in zip(known, gradients, strict=True)):
+                found.append(f"That is what {wrong.name} gives. {wrong.about}")
+    return found

@@ -1,7 +1,7 @@
-"""What a wrong backward does to a training curve: a small real model, trained with it in the right one's place."""
+"""Training with wrong gradients: a small real model with each in the right one's place, and what its curve shows."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -9,13 +9,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from toolkit.data.collate import translation_batch
-from toolkit.explain.gradients import wrong
-from toolkit.explain.gradients.pairs import SEQUENCE
+from toolkit.explain.pages.blocks import Curves, Section, Table
 from toolkit.functional import causal_attention
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
 from toolkit.nn import attention, blocks, layers
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
+from toolkit.proof import wrong
+from toolkit.proof.cases import SEQUENCE
 from toolkit.tokenization.special import SPECIAL_TOKENS
 from toolkit.training.optimizer import Adam, clip_scale, sum_of_squares
 from toolkit.training.schedule import make_schedule
@@ -24,6 +25,34 @@ UPDATES, PAIRS = 250, 32
 SYMBOLS = 12
 LENGTH = SEQUENCE - 1  # symbols of a sequence; its end mark is one more row
 _RATE, _WARMUP = 5e-3, 20
+
+RIGHT = "right"
+_MEAN_OF = 10  # updates that a point of a curve is the mean of, because every batch is another
+_NEAR = 0.05  # of the loss of guessing: losses that differ by less count as equal
+
+_TASK = (
+    f"A sequence-to-sequence model of two layers on each side (D 32, 4 heads, F 64, norms after the residual sums and "
+    f"ReLU, as in the founding documents 000 and 001) learns to write {LENGTH} random symbols of {SYMBOLS} backwards. "
+    f"Every batch is {PAIRS} new pairs, so nothing can be learned by heart. It is trained by Adam with the right "
+    f"gradients, and from the same initial values on the same batches with each wrong backward put in the right "
+    f"one's place, where the model's own modules call it."
+)
+_LESSON = (
+    "A falling curve is no proof of a gradient, and one that does not fall tells not where the fault is: the check "
+    "does both, in milliseconds."
+)
+
+
+def residual_without_the_way_around(self, dx, dbranch, tape):
+    """The lost residual: dx = norm_backward(f_backward(dy)), and nothing of dy itself."""
+    return self.norm.backward(dbranch, tape) if self.pre_norm else dbranch
+
+
+def residual_without_the_way_through(self, dx, dbranch, tape):
+    """The other path lost: dx = dy. Sub-layers learn, but what lies below hears nothing of what they did with it."""
+    if self.pre_norm:
+        self.norm.backward(dbranch, tape)  # its gain and bias get their gradients, which are right
+    return dx
 
 
 class Trial(NamedTuple):
@@ -55,14 +84,14 @@ TRIALS = [
     ),
     Trial(
         "residual, the way around lost",
-        wrong.residual_without_the_way_around,
+        residual_without_the_way_around,
         [(blocks.Residual, "enter_backward")],
         "Gradient vanishes → no training",
         "What lies below hears of the loss only through all sub-layers above it, one after the other.",
     ),
     Trial(
         "residual, the way through lost",
-        wrong.residual_without_the_way_through,
+        residual_without_the_way_through,
         [(blocks.Residual, "enter_backward")],
         "",
         "Every sub-layer is told what to add to the stream as if those above it took no notice of it.",
@@ -111,7 +140,7 @@ def small_config() -> Seq2SeqConfig:
 
 
 def guessing() -> float:
-    """The loss of who knows the length and nothing else, in nats per token: the end mark costs nothing."""
+    """Compute the loss of a guess that knows the length alone, in nats per token: the EOS costs nothing."""
     return LENGTH / SEQUENCE * math.log(SYMBOLS)
 
 
@@ -150,3 +179,66 @@ def _losses(seed: int, updates: int) -> list[float]:
 def _batch(rng: np.random.Generator) -> Seq2SeqBatch:
     sources = rng.integers(len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + SYMBOLS, (PAIRS, LENGTH))
     return translation_batch(list(sources), list(sources[:, ::-1]))
+
+
+def training_section(
+    trials: Sequence[Trial],
+    errors: Mapping[Callable, float],
+    seed: int,
+    updates: int,
+    progress: Callable[[str], None],
+) -> Section:
+    """Train with the right gradients and with each of these wrong ones.  errors: what the check found of each."""
+    found = {}
+    for count, trial in enumerate([None, *trials], start=1):
+        name = trial.name if trial else RIGHT
+        progress(f"training with gradients {count} of {len(trials) + 1}: {name}")
+        found[name] = losses(trial, seed, updates)
+    lines = {name: curve(of) for name, of in found.items()}
+    return Section(
+        "What wrong gradients do to training",
+        _TASK,
+        f"Who guesses symbols, and knows where they end, has a loss of {guessing():.3f} nats per token.",
+        _table(trials, errors, found),
+        Curves(f"loss, mean of {_MEAN_OF} updates", lines, "updates", "nats per token"),
+        [_sentence(trial, errors[trial.backward], found[trial.name], found[RIGHT]) for trial in trials],
+        _LESSON,
+    )
+
+
+def curve(found: Sequence[float]) -> tuple[list[int], list[float]]:
+    """Average every ten losses -> (the update of the last of each ten, the means)."""
+    stops = list(range(_MEAN_OF, len(found) + 1, _MEAN_OF))
+    return stops, [float(np.mean(found[stop - _MEAN_OF : stop])) for stop in stops]
+
+
+def _table(trials: Sequence[Trial], errors: Mapping[Callable, float], found: Mapping[str, Sequence[float]]) -> Table:
+    updates = len(found[RIGHT])
+    points = [max(_MEAN_OF, updates * part // 4) for part in (1, 2, 3, 4)]
+    header = ("gradients", "largest relative error", *(f"loss at {point}" for point in points))
+    of = {RIGHT: "", **{trial.name: f"{errors[trial.backward]:.1e}" for trial in trials}}
+    rows = [(name, error, *(f"{_mean(found[name], point):.3f}" for point in points)) for name, error in of.items()]
+    return Table(header, rows)
+
+
+def _sentence(trial: Trial, error: float, found: Sequence[float], right: Sequence[float]) -> str:
+    last, best = _mean(found, len(found)), _mean(right, len(right))
+    printed = f" The founding document 001 says of it: “{trial.printed}”." if trial.printed else ""
+    return (
+        f"{trial.name[0].upper()}{trial.name[1:]}: it {verdict(last, best)} (loss {last:.3f}, with the right gradients "
+        f"{best:.3f}; the check finds an error of {error:.1e}).{printed} {trial.why}"
+    )
+
+
+def verdict(last: float, right: float) -> str:
+    """Say in words how a last loss stands to that of the right gradients and to that of guessing."""
+    near = _NEAR * guessing()
+    if not np.isfinite(last):
+        return "diverges"
+    if last <= right + near:
+        return "learns as well as with the right gradients, and yet it is wrong"
+    return "is no better than guessing" if last >= guessing() - near else "learns, but worse"
+
+
+def _mean(found: Sequence[float], update: int) -> float:
+    return float(np.mean(found[max(0, update - _MEAN_OF) : update]))
