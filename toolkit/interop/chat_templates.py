@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from toolkit.chat.escaping import NAMES
 from toolkit.chat.template import TemplateName
-from toolkit.interop.foreign_settings import Config
+from toolkit.interop.hugging_face_files import Config
 from toolkit.models.gpt import GPTConfig
 from toolkit.tokenization.normal_form import normal_form
 from toolkit.tokenization.special import ASSISTANT, BOS, END, EOS, SPECIAL_TOKENS, SYSTEM, USER

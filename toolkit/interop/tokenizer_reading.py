@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from toolkit.chat.template import TemplateName
 from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import mark_name, marks_of, recognized
-from toolkit.interop.foreign_settings import ForeignSettings
+from toolkit.interop.hugging_face_files import ForeignSettings
 from toolkit.interop.tokenizer_directory import (
     LIBRARY_FILE,
     PIECES_FILE,
