@@ -19,8 +19,6 @@ from typing import Any, Literal
 import numpy as np
 
 from toolkit.api import load_language_model
-from toolkit.chat.answering import Tested, answers, one_line, tested, with_room
-from toolkit.chat.template import Template, make_template
 from toolkit.commands.console import aligned, emit
 from toolkit.commands.recipe import (
     carry_out,
@@ -38,13 +36,23 @@ from toolkit.data.conversations import Question, read_conversations, read_tests
 from toolkit.data.embedded import CORPORA, make_embedded
 from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError
-from toolkit.evaluation.replies import Style, summary, table
+from toolkit.evaluation.replies import (
+    EvaluatedReply,
+    Style,
+    evaluate_replies,
+    fitting_questions,
+    generate_replies,
+    one_line,
+    summary,
+    table,
+)
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.nn.module import Model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
+from toolkit.tokenization.chat_template import ChatTemplate, make_template
 from toolkit.training.config import TrainingConfig
 from toolkit.training.conversation import ConversationTask, begin_from
 from toolkit.training.run import Run
@@ -193,7 +201,7 @@ def shape(recipe: Recipe, before: LanguageModel | None, tokenizer: Tokenizer) ->
 
 
 def prepare(
-    recipe: Recipe, run: Run, template: Template, config: GPTConfig, given: list[Path], valid: list[Path]
+    recipe: Recipe, run: Run, template: ChatTemplate, config: GPTConfig, given: list[Path], valid: list[Path]
 ) -> ConversationCorpus:
     """The conversations of a run as ids, in RUN/data; what an earlier start has left there is used."""
     directory = run.path / "data"
@@ -211,10 +219,10 @@ def prepare(
     )
 
 
-def askable(recipe: Recipe, template: Template, config: GPTConfig, tests: Path) -> list[Question]:
+def askable(recipe: Recipe, template: ChatTemplate, config: GPTConfig, tests: Path) -> list[Question]:
     """The questions of a file after which the model has room for a reply.  Raises DataError where there are none."""
     questions = list(read_tests(tests))
-    found = with_room(questions, template, config.max_length)
+    found = fitting_questions(questions, template, config.max_length)
     if not found:
         raise DataError(f"{tests} has no question that leaves room for a reply: give shorter ones")
     if len(found) < len(questions):
@@ -227,7 +235,7 @@ def make_trainer(
     run: Run,
     corpus: ConversationCorpus,
     config: GPTConfig,
-    template: Template,
+    template: ChatTemplate,
     before: LanguageModel | None,
     evaluate: Callable[[Model], Evaluation],
 ) -> Trainer:
@@ -240,20 +248,20 @@ def make_trainer(
         vocab_size=config.vocab_size,
         valid_bytes=corpus.text_bytes("valid"),
     )
-    start = functools.partial(begin_from, before.model, template.marks, recipe.training.seed) if before else None
+    start = functools.partial(begin_from, before.model, template.special_ids, recipe.training.seed) if before else None
     build = functools.partial(GPT, config)
     return Trainer(build, task, recipe.training, run, template.tokenizer, evaluate, recipe.quiet, start)
 
 
-def some_replies(model: GPT, template: Template, questions: list[Question]) -> Evaluation:
+def some_replies(model: GPT, template: ChatTemplate, questions: list[Question]) -> Evaluation:
     """What the model replies by now: nothing to score, something to look at."""
-    found = answers(model, template, [question.prompt for question in questions])
+    found = generate_replies(model, template, [question.prompt for question in questions])
     pairs = zip(questions, found, strict=True)
-    return Evaluation({}, [one_line(f"{question.prompt[-1].content} → {answer.text}") for question, answer in pairs])
+    return Evaluation({}, [one_line(f"{question.prompt[-1].content} → {reply.text}") for question, reply in pairs])
 
 
 def finish(
-    recipe: Recipe, run: Run, task: ConversationTask, template: Template, questions: list[Question], style: Style
+    recipe: Recipe, run: Run, task: ConversationTask, template: ChatTemplate, questions: list[Question], style: Style
 ) -> None:
     """Score the best checkpoint as it will be used, record that with it, and show what it replies."""
     directory = run.named("best")
@@ -264,8 +272,8 @@ def finish(
     metrics = read_metrics(directory) | {"validation_full": scores}
     lines = []
     if questions:
-        results = tested(model, template, questions, style)
-        metrics["replies"] = summary(each.judged for each in results)
+        results = evaluate_replies(model, template, questions, style)
+        metrics["replies"] = summary(each.judgement for each in results)
         lines = [*shown_replies(results), "", *aligned(table(metrics["replies"]))]
     save_metrics(directory, metrics)
     if recipe.export:
@@ -274,7 +282,7 @@ def finish(
     emit([*lines, f"validation, replies only: {figures}", f"talk with it: toolkit chat --model {recipe.run}"])
 
 
-def shown_replies(results: list[Tested]) -> list[str]:
+def shown_replies(results: list[EvaluatedReply]) -> list[str]:
     """A prompt of each kind with its reply."""
     first = {each.question.kind: each for each in reversed(results)}
     return [" → ".join(each.shown()) for each in first.values()]

@@ -18,8 +18,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from toolkit.api import load_language_model
-from toolkit.chat.answering import Tested, reply_prompt, sampled_politeness, tested, with_room
-from toolkit.chat.template import Template, make_template
 from toolkit.commands.console import aligned, emit
 from toolkit.commands.recipe import carry_out, check_results, export, opened, preparing, run_recipe, tell, words_after
 from toolkit.data.conversations import Question, read_tests
@@ -27,7 +25,15 @@ from toolkit.data.embedded import CORPORA, make_embedded
 from toolkit.data.preferences import Preference, read_preferences
 from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.evaluation.replies import Style, summary, table
+from toolkit.evaluation.replies import (
+    EvaluatedReply,
+    Style,
+    evaluate_replies,
+    fitting_questions,
+    sampled_politeness,
+    summary,
+    table,
+)
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.reward import ActorCritic, RewardConfig, RewardModel, copy_values, settings_like
@@ -37,6 +43,7 @@ from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PP
 from toolkit.preference.divergence import divergence
 from toolkit.preference.ppo_trainer import nothing_else
 from toolkit.tokenization import Tokenizer, load_tokenizer
+from toolkit.tokenization.chat_template import ChatTemplate, make_template
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
@@ -100,7 +107,7 @@ class Prepared(NamedTuple):
     """What training needs beside its settings."""
 
     reference: GPT  # the chat model before
-    template: Template
+    template: ChatTemplate
     train: Pairs
     valid: Pairs
     questions: list[Question]
@@ -185,7 +192,7 @@ def settings_of(recipe: Recipe, chat: GPT, judge: RewardModel | None) -> dict[st
     return own | {"data": {name: digest_of_files([path])[:16] for name, path in files.items()} | digests}
 
 
-def prepare(recipe: Recipe, chat: GPT, template: Template) -> Prepared:
+def prepare(recipe: Recipe, chat: GPT, template: ChatTemplate) -> Prepared:
     """Files as ids."""
     parts = []
     for path in (recipe.preferences, recipe.valid_preferences):
@@ -200,20 +207,20 @@ def prepare(recipe: Recipe, chat: GPT, template: Template) -> Prepared:
             )
             raise DataError(f"{path} has no pair of replies {what}")
         parts.append(Pairs(fitting, chat.config.max_length))
-    questions = with_room(list(read_tests(recipe.tests)), template, chat.config.max_length)
+    questions = fitting_questions(list(read_tests(recipe.tests)), template, chat.config.max_length)
     if not questions:
         raise DataError(f"{recipe.tests} has no question that leaves room for a reply: give shorter ones")
     return Prepared(chat, template, *parts, questions, Style.read(recipe.style))
 
 
-def pair_ids(template: Template, preference: Preference) -> tuple[Ids, Ids, Ids]:
+def pair_ids(template: ChatTemplate, preference: Preference) -> tuple[Ids, Ids, Ids]:
     """A prompt, up to what opens the reply, and both replies with their end markers.
 
     Raises DataError, naming the place, for what the tokenizer cannot read.
     """
     try:
         replies = [[*template.content(text), template.end] for text in (preference.chosen, preference.rejected)]
-        return reply_prompt(template, preference.prompt), *replies
+        return template.prompt(preference.prompt), *replies
     except DataError as error:
         raise DataError(f"{preference.place}: {error}") from error
 
@@ -263,8 +270,8 @@ def finish(recipe: Recipe, run: Run, prepared: Prepared) -> None:
 def compare(recipe: Recipe, prepared: Prepared, model: GPT) -> tuple[list[str], dict[str, Any]]:
     """The model before and after: what is told, and what is recorded."""
     given = prepared.template, prepared.questions, prepared.style
-    results = [tested(who, *given) for who in (prepared.reference, model)]
-    scores = [summary(each.judged for each in result) for result in results]
+    results = [evaluate_replies(who, *given) for who in (prepared.reference, model)]
+    scores = [summary(each.judgement for each in result) for result in results]
     polite = [sampled_politeness(who, *given) for who in (prepared.reference, model)]
     prompts, end = prompts_of(prepared.valid), prepared.template.end
     moved = divergence(model, prepared.reference, prompts, end, recipe.ppo.max_new_tokens)
@@ -277,7 +284,7 @@ def compare(recipe: Recipe, prepared: Prepared, model: GPT) -> tuple[list[str], 
     return lines, found | {"polite_when_sampled": {"before": polite[0], "after": polite[1]}}
 
 
-def side_by_side(results: list[list[Tested]], count: int) -> list[str]:
+def side_by_side(results: list[list[EvaluatedReply]], count: int) -> list[str]:
     """Some questions of all kinds, each with the reply before and the one after."""
     before, after = results
     chosen = np.linspace(0, len(before) - 1, count).astype(int)

@@ -11,18 +11,21 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from tests.outcome import Outcome
+from tests.tokenization.traps import CORPUS
 from toolkit.cli import main
+from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import save_model
 from toolkit.nn import memory
-from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
+from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, Tokenizer
 
 # A loaded machine is slow now and then: no test fails on a time.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 ENGLISH = ("I am a boy.", "I am a girl.", "She eats rice.", "He drinks water.", "This is my house.", "Where do you go?")
+LETTERS = "SystemUserAssistant: \\\n\r\u2028abcdeकाखि।"
 NEPALI = ("म केटा हुँ।", "म केटी हुँ।", "उनी भात खान्छिन्।", "ऊ पानी पिउँछ।", "यो मेरो घर हो।", "तपाईं कहाँ जानुहुन्छ?")
 
 
@@ -110,3 +113,35 @@ def run(capsys, monkeypatch):
 def translate(run, tiny_model):
     """Run `toolkit translate` with the tiny model."""
     return lambda *arguments, **options: run("translate", "--model", tiny_model, *arguments, **options)
+
+
+@pytest.fixture(scope="session")
+def tokenizers():
+    """Of all four kinds; that of characters knows LETTERS alone."""
+    return {
+        "unigram": SentencePieceTokenizer.train(CORPUS, 340),
+        "bpe": SentencePieceTokenizer.train(CORPUS, 340, "bpe"),
+        "characters": CharacterTokenizer.train([LETTERS]),
+        "bytes": ByteTokenizer(),
+    }
+
+
+@pytest.fixture(scope="session")
+def talker(tokenizers):
+    """talker(template, tokenizer=..., end=..., seed=..., **settings of GPTConfig): a model that says anything.
+
+    end: what the scores of both end markers have besides.
+    """
+
+    def make(template="control", tokenizer="characters", end=5.0, seed=0, **settings):
+        tokenizer = tokenizers[tokenizer]
+        sizes = {"width": 16, "heads": 4, "layers": 2, "feed_forward": 32, "max_length": 96, "output_bias": True}
+        config = {"vocab_size": tokenizer.vocab_size, "template": template, "key_value_heads": 2, **sizes, **settings}
+        model = GPT(GPTConfig(**config))
+        model.allocate(np.float64)
+        model.initialize(np.random.default_rng(seed))
+        model.vector *= 6
+        model.output_bias.data[[3, 7]] += end
+        return LanguageModel(model, tokenizer)
+
+    return make

@@ -1,9 +1,14 @@
-"""The keywords of a language model's verbs, and the text of ids that come one by one."""
+"""What a continuation is made of: its text, its tokens, how probable they are, and why it ends."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from toolkit.decoding import ContinuationSettings
-from toolkit.tokenization import Detokenizer, StopStrings, Tokenizer
+from toolkit.decoding import ContinuationSettings, Hypothesis
+from toolkit.tokenization import TextStream, Tokenizer
+from toolkit.tokenization.special import EOS
+
+PLACES = 6  # digits of log-probabilities and scores in JSON
 
 
 class WritingSettings(ContinuationSettings, total=False):
@@ -20,38 +25,49 @@ class ContinuationsSettings(WritingSettings, total=False):
     num_return_sequences: int
 
 
-class StoppedText:
-    """The text of ids that come one by one: whole letters, up to the first stop string."""
+@dataclass(frozen=True)
+class Continuation:
+    """What a model wrote after a prompt, and how probable it finds it.
 
-    def __init__(self, tokenizer: Tokenizer, stops: Sequence[str]):
-        self._letters, self._stops = Detokenizer(tokenizer), StopStrings(stops)
-        self.stopped = False
+    `log_prob` is the sum of the model's own log-probabilities of all tokens, whatever was reshaped or excluded in
+    choosing them, and `score` that divided by the length penalty. The text ends in front of a stop string, whose
+    tokens are among the others.
+    """
 
-    def push(self, token: int) -> str:
-        """Take the next id; gives the text that is certain now, often none."""
-        text, self.stopped = self._stops.push(self._letters.push(token))
-        return text
+    prompt: str
+    text: str
+    ids: list[int]  # of what was written, the end mark included where there is one
+    tokens: list[str]  # how each id is shown
+    token_log_probs: list[float]  # one for each of `tokens`
+    log_prob: float
+    score: float
+    finish_reason: Literal["stop", "length"]  # the model's end mark or a stop string, or the limit
 
-    def ends_with(self, token: int) -> bool:
-        """Take the next id; says whether the text ends with it."""
-        self.push(token)
-        return self.stopped
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `toolkit generate --json` prints of it: probabilities to six digits."""
+        return {
+            "text": self.text,
+            "finish_reason": self.finish_reason,
+            "score": round(self.score, PLACES),
+            "log_prob": round(self.log_prob, PLACES),
+            "ids": self.ids,
+            "tokens": self.tokens,
+            "token_log_probs": [round(each, PLACES) for each in self.token_log_probs],
+        }
 
-    def flush(self) -> str:
-        """There are no more ids: gives the rest."""
-        text, stopped = self._stops.push(self._letters.flush())
-        rest, at_end = self._stops.flush()
-        self.stopped |= stopped or at_end
-        return text + rest
 
-
-def text_of(ids: Iterator[int], text: StoppedText) -> Iterator[str]:
-    """What is certain of the text, whenever there is more of it."""
-    while not text.stopped:
-        token = next(ids, None)
-        if token is None:
-            break
-        if part := text.push(token):
-            yield part
-    if rest := text.flush():
-        yield rest
+def continuation(prompt: str, hypothesis: Hypothesis, tokenizer: Tokenizer, stops: Sequence[str]) -> Continuation:
+    """A hypothesis with its text, up to the first stop string, and its tokens."""
+    stream = TextStream(tokenizer, stops)
+    text = "".join([*map(stream.push, hypothesis.ids), stream.flush()])
+    ids = [*hypothesis.ids, EOS][: len(hypothesis.token_log_probs)]
+    return Continuation(
+        prompt,
+        text,
+        ids,
+        [*map(tokenizer.piece, ids)],
+        hypothesis.token_log_probs,
+        hypothesis.log_prob,
+        hypothesis.score,
+        "stop" if hypothesis.finished or stream.stopped else "length",
+    )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 import numpy as np
 
-from toolkit.continuations import ContinuationsSettings, StoppedText, WritingSettings, text_of
+from toolkit.chat import ChatSession
+from toolkit.continuations import Continuation, ContinuationsSettings, WritingSettings, continuation
 from toolkit.decoding import (
     ContinuationConfig,
     ContinuationSettings,
@@ -23,14 +24,12 @@ from toolkit.errors import DataError, LengthError
 from toolkit.models.gpt import GPT
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
-from toolkit.outputs import Continuation, continuation
 from toolkit.text_model import TextModel, Where, check_length
-from toolkit.tokenization import StopStrings
+from toolkit.tokenization import StopStrings, TextStream
 from toolkit.tokenization.normal_form import check_text, normal_form, text_list
 from toolkit.tokenization.special import BOS, EOS
 
 if TYPE_CHECKING:
-    from toolkit.chat import ChatSession
     from toolkit.evaluation.perplexity import Perplexity
 
 
@@ -160,7 +159,7 @@ class LanguageModel(TextModel):
         """As `generate_n`.  where: names a prompt in an error. first: how many prompts came before these; samples
         depend on the number of their prompt."""
         ids = self.encode(prompts, config, where)
-        bans, stopping = self._bad_ids(bad_words), self._stopping(stop_strings)
+        bans, stopping = self._bans(bad_words), self._stopping(stop_strings)
         with self.arithmetic():
             found = generate(
                 self.model,
@@ -189,7 +188,7 @@ class LanguageModel(TextModel):
         [ids] = self.encode([prompt], config, lambda _: "the prompt")
         check_stopping(config, self._stopping(stop_strings))
         written = self.stream_ids(ids, config, bad_words, first)
-        return text_of(written, StoppedText(self.tokenizer, stop_strings))
+        return TextStream(self.tokenizer, stop_strings).parts(written)
 
     def stream_ids(
         self,
@@ -203,7 +202,7 @@ class LanguageModel(TextModel):
         """As `decoding.stream`: the ids that the model writes after these, which stand after its begin mark."""
         self.check_finite([self._largest_logit])
         with self.arithmetic():
-            written = stream(self.model, ids, config, self._bad_ids(bad_words), first, end, prefix_cache)
+            written = stream(self.model, ids, config, self._bans(bad_words), first, end, prefix_cache)
         return self._step_by_step(written)
 
     def _step_by_step(self, written: Generator[int, None, Hypothesis]) -> Generator[int, None, Hypothesis]:
@@ -223,7 +222,7 @@ class LanguageModel(TextModel):
         stop_strings: Sequence[str] = (),
         bad_words: Sequence[str] = (),
         **settings: Unpack[ContinuationSettings],
-    ) -> "ChatSession":
+    ) -> ChatSession:
         """A conversation with the model, which remembers it by being sent all of it again.
 
         system: says how the assistant is to answer. template: how messages are written, "control" or "plain"; None is
@@ -233,10 +232,8 @@ class LanguageModel(TextModel):
         Raises ModelError for a model that was taught no template where none is given, ConfigError for a setting that
         does not fit, and DataError for a system message that the model cannot read.
         """
-        from toolkit.chat import ChatSession
-
         config = ContinuationConfig(**{"do_sample": False, **settings})
-        self._bad_ids(bad_words)  # told now, not with the first reply
+        self._bans(bad_words)  # told now, not with the first reply
         return ChatSession(
             self, system=system, template=template, config=config, stop_strings=stop_strings, bad_words=bad_words
         )
@@ -323,7 +320,7 @@ class LanguageModel(TextModel):
         StopStrings(stops)
         if not stops:
             return None
-        return lambda: StoppedText(self.tokenizer, stops).ends_with
+        return lambda: TextStream(self.tokenizer, stops).ends_with
 
 
 def _listed(prompt: str | Iterable[str]) -> tuple[list[str], Where]:

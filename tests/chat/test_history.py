@@ -35,7 +35,7 @@ def test_as_much_is_sent_as_fits(name, context, system, exchanges, user, reserve
     history = made(name, context, system, exchanges)
     new, template = history.turn(Message("user", "n" * user)), history._template
     first = [history.system] if system else []
-    size = lambda turns: 1 + sum(len(turn.ids) for turn in turns) + len(template.reply_opener()) + reserve  # noqa: E731
+    size = lambda turns: 1 + sum(len(turn.ids) for turn in turns) + len(template.generation_prompt) + reserve  # noqa: E731
     if size([*first, new]) > context:
         with pytest.raises(DataError, match="shorten it"):
             history.sent(new, reserve)
@@ -43,7 +43,7 @@ def test_as_much_is_sent_as_fits(name, context, system, exchanges, user, reserve
     sent = history.sent(new, reserve)
     kept = history.exchanges[sent.dropped :]
     assert sent.turns == [*first, *(turn for exchange in kept for turn in exchange), new]
-    assert sent.ids == template.encode([turn.message for turn in sent.turns]).ids + template.reply_opener()
+    assert sent.ids == template.encode([turn.message for turn in sent.turns]).ids + template.generation_prompt
     assert len(sent.ids) + reserve <= context
     if sent.dropped:
         assert size([*sent.turns, *history.exchanges[sent.dropped - 1]]) > context
@@ -51,7 +51,7 @@ def test_as_much_is_sent_as_fits(name, context, system, exchanges, user, reserve
     assert [(role, len(part)) for role, part in sent.parts] == [
         (None, 1),
         *((turn.message.role, len(turn.ids)) for turn in sent.turns),
-        ("assistant", len(template.reply_opener())),
+        ("assistant", len(template.generation_prompt)),
     ]
 
 

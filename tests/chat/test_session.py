@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.chat import ChatSession, Message
-from toolkit.chat.writing import Writing
+from toolkit.chat.session import ReplyStream
 from toolkit.data.conversations import read_conversations
 from toolkit.decoding import ContinuationConfig, generate
 from toolkit.decoding.state import GPTState
@@ -24,7 +24,7 @@ SIZES = [{}, {"positions": "learned", "begin": False}, {"positions": "sinusoidal
 def anew(session, ids, number=0):
     """What the model writes after the whole prompt, without a session."""
     prompt = ids[len(session.template.begin) :]
-    model, bans, end = session.model.model, session.model._bad_ids(session._bad_words), session.template.end
+    model, bans, end = session.model.model, session.model._bans(session._bad_words), session.template.end
     return generate(model, [prompt], session.config, bad_words=bans, numbers=[number], end=end)[0][0]
 
 
@@ -189,7 +189,7 @@ def writing(session, text, stops=()):
         yield from session.model.tokenizer.encode(text)
         raise AssertionError("the text did not end")
 
-    return Writing(ids(), session.template, (*session._stops, *stops))
+    return ReplyStream(ids(), session.template, (*session._stops, *stops))
 
 
 def test_a_model_that_does_not_know_the_end_marker_is_stopped(talker):
@@ -213,7 +213,7 @@ def test_ids_as_they_were_written_stay(talker, tokenizers):
     """Though the tokenizer would cut the text in another way."""
     session, pieces = talker("control", "unigram").chat(), [FIRST_BYTE + byte for byte in b"boy"]
     assert tokenizers["unigram"].encode("boy") != pieces
-    reply = Writing((each for each in pieces), session.template, ())
+    reply = ReplyStream((each for each in pieces), session.template, ())
     assert "".join(reply.parts()) == "boy"
     assert reply.content == pieces
 

@@ -17,7 +17,7 @@ from toolkit.explain.reading import modules, read_text, read_translation
 from toolkit.language_model import LanguageModel
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
-from toolkit.tokenization.characters import CharacterTokenizer
+from toolkit.tokenization import CharacterTokenizer
 from toolkit.translator import Translator
 
 LETTERS = "I amboyमकेटाहुँ।"

@@ -65,7 +65,7 @@ def conversations(seed, count):
 def expected(model, messages, reply=True):
     template = make_template(model.model.config.template, model.tokenizer, model.model.config.begin)
     ids = template.encode([Message(**each) for each in messages]).ids
-    return ids + template.reply_opener() * reply
+    return ids + template.generation_prompt * reply
 
 
 @pytest.mark.parametrize("begin", [True, False])

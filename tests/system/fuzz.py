@@ -46,7 +46,7 @@ from tests.system.mutations import (
     lines_of_json,
     values_of_json,
 )
-from toolkit.chat.files import read_conversation
+from toolkit.chat.history import read_conversation
 from toolkit.cli import main
 from toolkit.commands.chat_json import answer_requests
 from toolkit.data.conversations import read_conversations, read_tests

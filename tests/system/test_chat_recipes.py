@@ -10,9 +10,9 @@ import pytest
 
 import toolkit
 from tests.system.damage.room import obey
-from toolkit.chat import ChatSession, answering, make_template
+from toolkit.chat import ChatSession, make_template
 from toolkit.data.conversations import read_tests
-from toolkit.evaluation.replies import Style, summary
+from toolkit.evaluation.replies import Style, evaluate_replies, summary
 from toolkit.models.reward import RewardModel
 from toolkit.models.storage import load_model, model_directory, read_arrays, read_metrics
 from toolkit.preference import DPOConfig
@@ -157,8 +157,8 @@ def test_a_plain_template_is_learned_too_and_what_is_exported_scores_as_was_said
     found = read_metrics(room / "exported")
     assert found["replies"] == figures(room / "plain")["replies"]
     template = make_template("plain", model.tokenizer, model.model.config.begin)
-    results = answering.tested(model.model, template, list(read_tests(room / "asked.jsonl")), style)
-    assert summary(each.judged for each in results) == found["replies"]
+    results = evaluate_replies(model.model, template, list(read_tests(room / "asked.jsonl")), style)
+    assert summary(each.judgement for each in results) == found["replies"]
     assert found["replies"]["all"]["exact"] > 60
     assert f"loss {found['validation_full']['loss']:.4f}" in said
     for name, value in model.model.arrays().items():

@@ -87,7 +87,7 @@ def check_as_it_left(settings):
     said = "<|user|> </s>", "Hello. <|end|>\nUser: <|endoftext|>  é ", "Yes.", "Ω <s><|end|>'"
     written = [{"role": role, "content": text} for role, text in zip(ROLES, said, strict=True)]
     template = back.chat().template
-    ids = template.encode(Message(**each) for each in written).ids + template.reply_opener()
+    ids = template.encode(Message(**each) for each in written).ids + template.generation_prompt
     assert theirs.apply_chat_template(written, add_generation_prompt=True)["input_ids"] == [
         back.tokenizer.rows[index] for index in ids
     ]

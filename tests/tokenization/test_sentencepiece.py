@@ -14,7 +14,7 @@ from sentencepiece import SentencePieceTrainer
 from tests.tokenization.traps import CORPUS, TEXTS, TRAPS
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.tokenization import SentencePieceTokenizer, load_tokenizer, special
-from toolkit.tokenization.sentencepiece import ModelType
+from toolkit.tokenization.subword_training import ModelType
 
 TOKENIZERS = {kind: SentencePieceTokenizer.train(CORPUS, 400, kind) for kind in get_args(ModelType)}
 

@@ -1,17 +1,17 @@
-"""Conversations: messages, how they are written as ids, what is sent of them, and a session with a model."""
+"""Chat: what is sent of a conversation, and a session with a model that keeps what was read."""
 
-from toolkit.chat.prompt import Prompt
+from toolkit.chat.history import Prompt
 from toolkit.chat.session import ChatSession, Reply
-from toolkit.chat.template import Encoded, Template, make_template
-from toolkit.data.messages import Message, check_conversation
+from toolkit.data.messages import check_conversation
+from toolkit.tokenization.chat_template import ChatTemplate, Encoded, Message, make_template
 
 __all__ = [
     "ChatSession",
+    "ChatTemplate",
     "Encoded",
     "Message",
     "Prompt",
     "Reply",
-    "Template",
     "check_conversation",
     "make_template",
 ]

@@ -4,37 +4,106 @@ import os
 import weakref
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from toolkit.chat.files import read_conversation, write_conversation
-from toolkit.chat.history import Exchange, History, Sent, Turn
-from toolkit.chat.prompt import Prompt, shown
-from toolkit.chat.template import make_template
-from toolkit.chat.writing import Writing
-from toolkit.data.messages import Message, check_content
-from toolkit.decoding import ContinuationConfig, PrefixCache
+from toolkit.chat.history import Exchange, History, Prompt, Sent, Turn, read_conversation, write_conversation
+from toolkit.data.messages import check_content
+from toolkit.decoding import ContinuationConfig, Hypothesis, PrefixCache
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.language_model import LanguageModel
+from toolkit.models.gpt import GPT
 from toolkit.text_model import check_length
-from toolkit.tokenization import StopStrings
+from toolkit.tokenization import TextStream, Tokenizer
+from toolkit.tokenization.chat_template import ChatTemplate, Message, make_template
 from toolkit.tokenization.normal_form import check_text, normal_form
-from toolkit.tokenization.surface import REPLACEMENT
+from toolkit.tokenization.tokenizer import REPLACEMENT
 
-# Room that is kept for a reply: a part of the context, and no more than so many tokens.
+# Room that is kept for a reply: a part of the context, and at most this number of tokens.
 _RESERVED_PART, _MOST_RESERVED = 4, 64
+
+FinishReason = Literal["stop", "length", "interrupted"]
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model answered."""
+    """A reply of the model, with the figures of how it came about."""
 
     text: str
-    finish_reason: Literal["stop", "length", "interrupted"]  # it ended by itself, at the limit, or was cut off
-    dropped: int  # how many of the oldest exchanges it was not told, because the context is full
-    prompt_tokens: int  # what it was told, begin mark and opened reply included
-    cached_tokens: int  # how many of them it did not have to read again
-    new_tokens: int  # what it wrote, without the end marker
-    log_prob: float | None  # of what it wrote, end marker included; None where it was cut off, also by a stop string
+    finish_reason: FinishReason  # it ended by itself, at the limit, or was cut off
+    dropped: int  # how many of the oldest exchanges were not sent, because the context is full
+    prompt_tokens: int  # what was sent, BOS and generation prompt included
+    cached_tokens: int  # how many of them were not read again
+    new_tokens: int  # what was written, without the end of turn
+    log_prob: float | None  # of what was written, end of turn included; None where the reply was cut off
+
+
+class StreamingModel(Protocol):
+    """The parts of a language model that a conversation needs; `toolkit.LanguageModel` has them."""
+
+    model: GPT
+    tokenizer: Tokenizer
+
+    def stream_ids(
+        self,
+        ids: Sequence[int],
+        config: ContinuationConfig,
+        bad_words: Sequence[str] = ...,
+        first: int = ...,
+        end: int = ...,
+        prefix_cache: PrefixCache | None = ...,
+    ) -> Generator[int, None, Hypothesis]: ...
+
+
+class ReplyStream:
+    """The content of a reply, part by part, whole letters, up to the first stop string.
+
+    Whenever the reading of it stops, `text` is what has been given of it.
+    """
+
+    def __init__(self, ids: Generator[int, None, Hypothesis], template: ChatTemplate, stops: Sequence[str]):
+        self.ids: list[int] = []  # all that was written, without the end of turn
+        self.text = ""
+        self._written = ""  # the text before the template has read it
+        self._source, self._template = ids, template
+        self._stream, self._reader = TextStream(template.tokenizer, stops), template.reader()
+        self._hypothesis: Hypothesis | None = None
+
+    def parts(self) -> Iterator[str]:
+        """Yield the text, whenever there is more of it."""
+        while not self._stream.stopped:
+            try:
+                token = next(self._source)
+            except StopIteration as last:
+                self._hypothesis = last.value
+                break
+            self.ids.append(token)
+            if part := self._read(self._stream.push(token)):
+                yield part
+        self._source.close()
+        if part := self._read(self._stream.flush(), at_end=True):
+            yield part
+
+    def _read(self, written: str, at_end: bool = False) -> str:
+        self._written += written
+        part = self._reader.push(written) + (self._reader.flush() if at_end else "")
+        self.text += part
+        return part
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """True where the model, or a stop string, ended it."""
+        return self._stream.stopped or (self._hypothesis is not None and self._hypothesis.finished)
+
+    @property
+    def log_prob(self) -> float | None:
+        """The model's log-probability of all ids and the end of turn; None where the model was not let go on."""
+        return self._hypothesis and self._hypothesis.log_prob
+
+    @property
+    def content(self) -> list[int]:
+        """The ids of the text: those that were written, where they are this text and no more."""
+        if self._template.tokenizer.decode(self.ids) == self._written:
+            return self.ids
+        return self._template.content(self.text)
 
 
 class ChatSession:
@@ -48,7 +117,7 @@ class ChatSession:
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: StreamingModel,
         *,
         system: str = "",
         template: str | None = None,
@@ -56,9 +125,11 @@ class ChatSession:
         stop_strings: Sequence[str] = (),
         bad_words: Sequence[str] = (),
     ):
-        """system: says how the assistant is to answer; empty for none. template: "control", "plain", or None for the
-        one that the model was taught. config: None for greedy search. stop_strings: a reply ends in front of the first
-        of them. bad_words: not written.
+        """Begin a conversation.
+
+        system: says how the assistant is to answer; empty for none. template: "control", "plain", or None for the one
+        that the model was taught. config: None for greedy search. stop_strings: a reply ends in front of the first of
+        them. bad_words: not written.
 
         Raises ModelError where the model was taught no template and none is given, ConfigError for a setting that does
         not fit, DataError for a system message that is no text, has characters that the model does not know, or is too
@@ -71,7 +142,7 @@ class ChatSession:
             )
         self.model, self.config = model, config or ContinuationConfig(do_sample=False)
         _check(self.config, settings.max_length)
-        StopStrings(stop_strings)
+        TextStream(model.tokenizer, stop_strings)  # raises for stop strings that are none
         self.template = make_template(template or settings.template, model.tokenizer, settings.begin)
         self._stops = (*stop_strings, *self.template.stop_strings)
         self._bad_words = tuple(bad_words)
@@ -80,7 +151,7 @@ class ChatSession:
         self._replies = 0  # so far: each is sampled by another generator
         self._stream: weakref.ref[Generator[str]] | None = None
         self.last: Reply | None = None  # the latest reply
-        self._sent: Sent | None = None  # what it was told
+        self._sent: Sent | None = None  # the prompt of it
         self.system = system
 
     def __getstate__(self) -> dict[str, Any]:
@@ -90,12 +161,12 @@ class ChatSession:
 
     @property
     def messages(self) -> list[Message]:
-        """All that was said, also what is no longer sent."""
+        """All messages, also those that are no longer sent."""
         return self._history.messages
 
     @property
     def system(self) -> str:
-        """The system message; empty where there is none. It can be changed, and the next reply is told the new one.
+        """The system message; empty where there is none. It can be changed: the next prompt begins with the new one.
 
         Raises DataError, and changes nothing, for a text that is no text, or leaves no room for a conversation.
         """
@@ -110,7 +181,7 @@ class ChatSession:
 
     @property
     def dropped(self) -> int:
-        """How many of the oldest exchanges the latest reply was not told."""
+        """The number of the oldest exchanges that were not sent for the latest reply."""
         return self.last.dropped if self.last else 0
 
     def send(self, text: str) -> Reply:
@@ -124,7 +195,7 @@ class ChatSession:
         return self.last
 
     def stream(self, text: str) -> Iterator[str]:
-        """Say something: the reply, part by part as it is written, whole letters only; `last` is then all of it.
+        """Say something, and yield the reply as it is written, whole letters only; `last` is then all of it.
 
         What is wrong is raised here as by `send`, not by the iterator. Nothing is said until the first part is asked
         for. Where the iterator is closed or forgotten before its end, or a Ctrl-C interrupts it, the reply is what it
@@ -133,11 +204,11 @@ class ChatSession:
         self.stop()
         user = self._turn("user", text)
         sent = self._history.sent(user, self._reserved)
-        without_mark = sent.ids[len(self.template.begin) :]
+        prompt = sent.ids[len(self.template.begin) :]  # the model reads its BOS by itself
         ids = self.model.stream_ids(
-            without_mark, self.config, self._bad_words, self._replies, self.template.end, self._prefix_cache
+            prompt, self.config, self._bad_words, self._replies, self.template.end, self._prefix_cache
         )
-        stream = self._exchange(user, sent, Writing(ids, self.template, self._stops))
+        stream = self._exchange(user, sent, ReplyStream(ids, self.template, self._stops))
         self._stream = weakref.ref(stream)
         return stream
 
@@ -149,7 +220,7 @@ class ChatSession:
         self._stream = None
 
     def undo(self) -> str | None:
-        """Take back the last exchange; gives what the user had said in it, or None where there is none."""
+        """Take back the last exchange; return what the user had said in it, or None where there is none."""
         self.stop()
         self.last = None
         return self._history.exchanges.pop().user.message.content if self._history.exchanges else None
@@ -160,14 +231,14 @@ class ChatSession:
         self._history.exchanges, self._replies, self.last = [], 0, None
 
     def prompt(self, text: str = "") -> Prompt:
-        """What would be sent to the model with this text, id by id; without a text, what was sent for the last reply.
+        """Show the prompt that this text would make, id by id; without a text, that of the last reply.
 
-        Before anything was said, that is the system message alone.  Raises DataError as `send`.
+        Before anything was said, it is the system message alone. Raises DataError as `send`.
         """
         self.stop()
         history = self._history
         if self.last and not text:
-            return shown(self._sent, self.model.tokenizer, self._sent.ids[: self.last.cached_tokens])
+            return self._sent.shown(self.model.tokenizer, self._sent.ids[: self.last.cached_tokens])
         if text:
             sent = history.sent(self._turn("user", text), self._reserved)
         elif history.exchanges:
@@ -175,7 +246,7 @@ class ChatSession:
             sent = history.sent(last.user, self._reserved, earlier)
         else:
             sent = Sent(self.template.begin, [history.system] if history.system else [], [], 0)
-        return shown(sent, self.model.tokenizer, self._prefix_cache.ids if self._prefix_cache else [])
+        return sent.shown(self.model.tokenizer, self._prefix_cache.ids if self._prefix_cache else [])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the conversation to a file that `load` reads, and fine-tuning.
@@ -215,29 +286,29 @@ class ChatSession:
 
     @property
     def _reserved(self) -> int:
-        """Tokens that a prompt leaves for the reply."""
+        """The number of tokens that a prompt leaves for the reply."""
         part = max(min(self.model.model.config.max_length // _RESERVED_PART, _MOST_RESERVED), 1)
         asked = self.config.max_new_tokens
         return max(part if asked is None else min(part, asked), self.config.shortest)
 
-    def _exchange(self, user: Turn, sent: Sent, writing: Writing) -> Generator[str]:
+    def _exchange(self, user: Turn, sent: Sent, reply: ReplyStream) -> Generator[str]:
         self._replies += 1
         try:
-            yield from writing.parts()
+            yield from reply.parts()
         except (GeneratorExit, KeyboardInterrupt):
-            self._keep(user, sent, writing, "interrupted")
+            self._keep(user, sent, reply, "interrupted")
             raise
-        self._keep(user, sent, writing, "stop" if writing.ended_by_itself else "length")
+        self._keep(user, sent, reply, "stop" if reply.ended_by_itself else "length")
 
-    def _keep(self, user: Turn, sent: Sent, writing: Writing, reason: Literal["stop", "length", "interrupted"]) -> None:
+    def _keep(self, user: Turn, sent: Sent, reply: ReplyStream, reason: FinishReason) -> None:
         reused = self._prefix_cache.reused if self._prefix_cache else 0
-        self.last = Reply(writing.text, reason, sent.dropped, len(sent.ids), reused, len(writing.ids), writing.log_prob)
+        self.last = Reply(reply.text, reason, sent.dropped, len(sent.ids), reused, len(reply.ids), reply.log_prob)
         self._sent = sent
-        if writing.text.strip():
-            content = normal_form(writing.text).replace("\0", REPLACEMENT)  # no text file has a NUL in it
+        if reply.text.strip():
+            content = normal_form(reply.text).replace("\0", REPLACEMENT)  # no text file has a NUL in it
             message = Message("assistant", content)
-            reply = Turn(message, self.template.around("assistant", writing.content))
-            self._history.exchanges.append(Exchange(user, reply))
+            answer = Turn(message, self.template.around("assistant", reply.content))
+            self._history.exchanges.append(Exchange(user, answer))
 
 
 def _check(config: ContinuationConfig, context: int) -> None:

@@ -32,7 +32,7 @@ from toolkit.data.sources import PairSource
 from toolkit.data.store import CHUNK, ArrayWriter, RaggedStore, RaggedWriter, chunks, map_array, read_report
 from toolkit.errors import ConfigError, DataError
 from toolkit.files import replaced_directory
-from toolkit.tokenization.base import Tokenizer
+from toolkit.tokenization import Tokenizer
 
 REPORT_FILE, IDS = "corpus.json", "ids"
 

@@ -1,22 +1,11 @@
-"""Messages of a conversation, and what makes a list of them one."""
+"""Conversations checked: which lists of messages are one, and messages as JSON."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 from toolkit.errors import DataError
+from toolkit.tokenization.chat_template import ROLES, Message, Role
 from toolkit.tokenization.normal_form import normal_form
-
-Role = Literal["system", "user", "assistant"]
-ROLES: tuple[Role, ...] = get_args(Role)
-
-
-@dataclass(frozen=True)
-class Message:
-    """What one side of a conversation says. A system message says how the assistant is to answer."""
-
-    role: Role
-    content: str
 
 
 def check_conversation(messages: Sequence[Message], where: str) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from toolkit.tokenization.base import Tokenizer
+from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.normal_form import normal_form
 
 _SPACE = re.compile(r"[ \t\r\n]+")

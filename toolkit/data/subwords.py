@@ -7,7 +7,7 @@ import numpy as np
 from toolkit.data.batches import Example
 from toolkit.data.sentences import spaced
 from toolkit.errors import ConfigError
-from toolkit.tokenization.base import Tokenizer
+from toolkit.tokenization import Tokenizer
 
 
 class SubwordSampler:

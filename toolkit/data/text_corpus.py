@@ -32,9 +32,8 @@ from toolkit.data.token_stream import stream_encoder
 from toolkit.data.token_writer import TokenWriter
 from toolkit.errors import ConfigError, DataError
 from toolkit.files import replaced_directory
-from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, load_tokenizer
-from toolkit.tokenization.base import Tokenizer
-from toolkit.tokenization.corpus import reservoir
+from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, Tokenizer, load_tokenizer
+from toolkit.tokenization.subword_training import reservoir
 
 Split = Literal["train", "valid"]
 TokenizerKind = Literal["unigram", "bpe", "character", "byte"]

@@ -1,11 +1,20 @@
-"""How good is it? Scores that others can reproduce, how sure they are, what they are to be compared with, and why."""
+"""Evaluation: scores that others can reproduce, how sure they are, what to compare them with, and replies judged."""
 
-from toolkit.evaluation.baseline import Baseline, look_up
-from toolkit.evaluation.bootstrap import Difference, Interval, compare, intervals
-from toolkit.evaluation.breakdown import Bucket, by_length, worst
-from toolkit.evaluation.lookup import nearest
-from toolkit.evaluation.scores import Scores, bleu_chrf, normalise_for_match
-from toolkit.evaluation.statistics import corpus_scores, sentence_statistics
+from toolkit.evaluation.lookup import Baseline, look_up, nearest
+from toolkit.evaluation.scores import (
+    Bucket,
+    Difference,
+    Interval,
+    Scores,
+    bleu_chrf,
+    by_length,
+    compare,
+    corpus_scores,
+    intervals,
+    normalise_for_match,
+    sentence_statistics,
+    worst,
+)
 
 __all__ = [
     "Baseline",

@@ -1,13 +1,15 @@
-"""The look-up baseline: a translator that answers with the translation of the most similar sentence it was given.
+"""The look-up baseline: a test set translated by the nearest training sentence.
 
-What does not beat it has learned nothing that copying would not give.
+A system that does not beat it has learned nothing that copying would not give.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from toolkit.display import counted
 from toolkit.errors import DataError
 from toolkit.tokenization.normal_form import normal_form
 
@@ -18,10 +20,48 @@ LENGTH_POWER = 0.85
 # How many training sentences, of how many characters together, are compared at a time with how many sources: this
 # bounds the memory.
 _ROWS, _CHARACTERS, _QUERIES = 1024, 1 << 17, 1024
-# So many n-grams, the most frequent, are compared by one matrix product, the others through an inverted index.
+# The most frequent n-grams, this many, are compared by one matrix product; the others through an inverted index.
 _FREQUENT = 2048
 # A key holds the hash of an n-gram below and the number of the sentence in its block above.
 _HASH_BITS = 52
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The looked-up translations, and how near the training sentences come to the sources.
+
+    similarity: mean cosine of a source and its nearest training source. verbatim: the number of sources that
+    occur among the training sources, white space at the ends aside: these are no test of anything but memory.
+    """
+
+    translations: list[str]
+    similarity: float
+    verbatim: int
+
+
+def look_up(sources: Sequence[str], train_sources: Sequence[str], train_targets: Sequence[str]) -> Baseline:
+    """Translate every source by the target of the most similar training source (see `nearest`).
+
+    Raises DataError if there is no source or no training pair, and for unequal numbers of training sentences.
+    """
+    if len(train_sources) != len(train_targets):
+        raise DataError(
+            f"{counted(len(train_sources), 'training source')} and {counted(len(train_targets), 'target')} are given: "
+            "each line needs its counterpart"
+        )
+    if not sources:
+        raise DataError("there is no sentence to look up: give at least one")
+    index, similarity = nearest(sources, train_sources)
+    known = {_plain(text) for text in sources}.intersection(map(_plain, train_sources))
+    return Baseline(
+        translations=[train_targets[place] for place in index],
+        similarity=float(similarity.mean()),
+        verbatim=sum(_plain(text) in known for text in sources),
+    )
+
+
+def _plain(text: str) -> str:
+    return normal_form(text).strip()
 
 
 class Grams(NamedTuple):
@@ -37,7 +77,7 @@ class Grams(NamedTuple):
 
 
 def nearest(sources: Sequence[str], train_sources: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest training source of every source -> (its index, int64; the cosine of the two, float32), each (B,).
+    """Find the nearest training source of every source -> (its index, int64; their cosine, float32), each (B,).
 
     A sentence is a vector q or t with 1 + ln(count) for every character n-gram of 1 to 4 characters, in lower case,
     with a space at either end. The nearest t has the largest
@@ -89,7 +129,7 @@ class Queries:
         self.frequent[column[dense], self.query[dense]] = self.weight[dense]
 
     def cosines(self, others: Grams) -> np.ndarray:
-        """The cosine of each of R other sentences and each of the B own ones, (R, B) in float32, to five places.
+        """Compute the cosine of each of R other sentences and each of the B own ones, (R, B) float32, to five places.
 
         Rounding makes equal sentences equally similar, whatever order their products were summed in.
         """
@@ -104,7 +144,7 @@ class Queries:
         return np.minimum((matrix @ self.frequent + rare).round(5), 1)
 
     def _rare(self, row: np.ndarray, column: np.ndarray, weight: np.ndarray, rows: int) -> np.ndarray:
-        """The part of the cosines that comes from n-grams outside the matrix: each entry meets all who share it."""
+        """Sum the part of the cosines from n-grams outside the matrix: each entry meets all who share it."""
         holders = self.start[column + 1] - self.start[column]
         ends = np.cumsum(holders)
         entry = np.repeat(np.arange(len(column)), holders)
@@ -115,7 +155,7 @@ class Queries:
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
-    """The texts in blocks of bounded size, each with the index of its first text."""
+    """Yield the texts in blocks of bounded size, each with the index of its first text."""
     start = characters = 0
     for place, text in enumerate(texts):
         if place > start and (place - start == _ROWS or characters + len(text) > _CHARACTERS):
@@ -126,7 +166,7 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
 
 
 def _grams(texts: Sequence[str]) -> Grams:
-    """The n-grams of at most 4,096 sentences."""
+    """Count the n-grams of at most 4,096 sentences."""
     tidied = (" ".join(normal_form(text).lower().split()) for text in texts)
     text = "".join(f" {sentence} \n" for sentence in tidied)
     code = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)

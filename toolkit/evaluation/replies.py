@@ -1,14 +1,23 @@
-"""Replies in a conversation, judged by rules: is the answer right, is it polite, does it end by itself?"""
+"""Reply evaluation: a model replies to questions, and rules judge the replies. Right? Polite? Ended by itself?"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from toolkit.data.conversations import Question
+from toolkit.decoding import ContinuationConfig, generate
 from toolkit.errors import DataError
 from toolkit.evaluation.scores import normalise_for_match
+from toolkit.models.gpt import GPT
+from toolkit.tokenization.chat_template import ChatTemplate, Message
 from toolkit.tokenization.normal_form import normal_form
 from toolkit.untrusted import ANYTHING, SETTINGS_BYTES, Items, Record, Text, UnfitError, check, parse_json, read_bytes
+
+# Replies are compared by the most probable ones, of this length at most.
+GREEDY = ContinuationConfig(do_sample=False, max_new_tokens=64)
+SAMPLED = ContinuationConfig(temperature=1.0, top_k=0, min_p=0.0, max_new_tokens=64)
+BATCH_SIZE = 64
 
 _LISTS = ("openings", "closings")
 _STYLE = Record(dict.fromkeys(_LISTS, Items(Text())), needed=_LISTS, others=ANYTHING)
@@ -26,7 +35,7 @@ class Style:
 
     @classmethod
     def read(cls, path: Path) -> "Style":
-        """From a file {"openings": [...], "closings": [...]}.  Raises DataError where it is missing or is not that."""
+        """Read a file {"openings": [...], "closings": [...]}. Raises DataError where it is missing or is not that."""
         try:
             value = check(parse_json(read_bytes(path, SETTINGS_BYTES)), _STYLE)
         except OSError as error:
@@ -39,7 +48,7 @@ class Style:
         return self.core(reply) != _plain(reply)
 
     def core(self, reply: str) -> str:
-        """The reply without the sentence that opens it and the one that closes it."""
+        """Take away the sentence that opens a reply and the one that closes it."""
         text = _plain(reply)
         for opening in sorted(self.openings, key=len, reverse=True):
             if text.startswith(f"{opening} "):
@@ -55,37 +64,110 @@ def _plain(reply: str) -> str:
     return normal_form(reply).strip()
 
 
-class Judged(NamedTuple):
-    """What the rules say of one reply."""
+class WrittenReply(NamedTuple):
+    """A reply, and whether its end of turn came by itself."""
+
+    text: str
+    ended: bool
+
+
+class Judgement(NamedTuple):
+    """The verdict of the rules on one reply."""
 
     kind: str
     exact: bool  # its core is one of the accepted ones, a final mark aside
     polite: bool
-    ended: bool  # by its end marker, and not at a limit
+    ended: bool  # by its end of turn, and not at a limit
 
 
-def judge(reply: str, ended: bool, kind: str, accept: Sequence[str], style: Style) -> Judged:
-    """One reply, against the cores that are accepted."""
-    core = normalise_for_match(style.core(reply))
-    return Judged(kind, core in {normalise_for_match(each) for each in accept}, style.is_polite(reply), ended)
+class EvaluatedReply(NamedTuple):
+    """A question, the reply of a model, and the judgement of it."""
+
+    question: Question
+    reply: WrittenReply
+    judgement: Judgement
+
+    def shown(self) -> tuple[str, str]:
+        """Show the last message of the user and the reply, each on one line."""
+        return one_line(self.question.prompt[-1].content), one_line(self.reply.text)
 
 
-def summary(judged: Iterable[Judged]) -> dict[str, dict[str, float]]:
-    """For each kind, and for all together under "all": `count`, and the percentages `exact`, `polite`, `ended`."""
-    groups: dict[str, list[Judged]] = {}
+def one_line(text: str) -> str:
+    """Put marks in place of what ends the lines of a text."""
+    return " ⏎ ".join(text.splitlines())
+
+
+def fitting_questions(questions: Sequence[Question], template: ChatTemplate, max_length: int) -> list[Question]:
+    """Keep the questions after which a model that reads `max_length` tokens has room for a reply.
+
+    Raises DataError, naming the place, for a question that the tokenizer cannot read.
+    """
+    found = []
+    for question in questions:
+        try:
+            prompt = template.prompt(question.prompt)
+        except DataError as error:
+            raise DataError(f"{question.place}: {error}") from error
+        if len(prompt) < max_length:
+            found.append(question)
+    return found
+
+
+def generate_replies(
+    model: GPT, template: ChatTemplate, conversations: Sequence[Sequence[Message]], config: ContinuationConfig = GREEDY
+) -> list[WrittenReply]:
+    """Reply to each conversation, whose last message is a user's; samples depend on config.seed and the number.
+
+    Raises DataError for a conversation that leaves no room for a reply.
+    """
+    prompts = [template.prompt(each) for each in conversations]
+    if model.config.begin:  # the model reads its BOS by itself
+        prompts = [prompt[1:] for prompt in prompts]
+    found = generate(model, prompts, config, BATCH_SIZE, end=template.end)
+    texts = (template.reader().whole(template.tokenizer.decode(best.ids)) for best, *_ in found)
+    return [WrittenReply(text, best.finished) for text, (best, *_) in zip(texts, found, strict=True)]
+
+
+def judge(reply: WrittenReply, kind: str, accept: Sequence[str], style: Style) -> Judgement:
+    """Judge one reply, against the cores that are accepted."""
+    core = normalise_for_match(style.core(reply.text))
+    is_right = core in {normalise_for_match(each) for each in accept}
+    return Judgement(kind, is_right, style.is_polite(reply.text), reply.ended)
+
+
+def evaluate_replies(
+    model: GPT, template: ChatTemplate, questions: Sequence[Question], style: Style
+) -> list[EvaluatedReply]:
+    """Let the model reply to each question, most probable tokens first, and judge the replies."""
+    found = generate_replies(model, template, [question.prompt for question in questions])
+    return [
+        EvaluatedReply(question, reply, judge(reply, question.kind, question.accept, style))
+        for question, reply in zip(questions, found, strict=True)
+    ]
+
+
+def sampled_politeness(model: GPT, template: ChatTemplate, questions: Sequence[Question], style: Style) -> float:
+    """Compute the percentage of polite replies among samples of the model: temperature 1, nothing cut off."""
+    found = generate_replies(model, template, [question.prompt for question in questions], SAMPLED)
+    return 100 * sum(style.is_polite(reply.text) for reply in found) / len(found)
+
+
+def summary(judged: Iterable[Judgement]) -> dict[str, dict[str, float]]:
+    """Count, for each kind and for "all": `count`, and the percentages `exact`, `polite`, `ended`."""
+    groups: dict[str, list[Judgement]] = {}
     for each in judged:
         groups.setdefault(each.kind, []).append(each)
     together = [each for group in groups.values() for each in group]
     return {kind: _shares(group) for kind, group in (*sorted(groups.items()), ("all", together)) if group}
 
 
-def _shares(group: Sequence[Judged]) -> dict[str, float]:
-    shares = {name: 100 * sum(getattr(each, name) for each in group) / len(group) for name in Judged._fields[1:]}
+def _shares(group: Sequence[Judgement]) -> dict[str, float]:
+    shares = {name: 100 * sum(getattr(each, name) for each in group) / len(group) for name in Judgement._fields[1:]}
     return {"count": len(group), **shares}
 
 
 def table(scores: dict[str, dict[str, float]]) -> list[list[str]]:
-    """A summary as the rows of a table."""
+    """Lay out a summary as the rows of a table."""
     rows = [["prompts", "count", "exact", "polite", "end by themselves"]]
     for kind, shares in scores.items():
         figures = (f"{shares[name]:.1f} %" for name in ("exact", "polite", "ended"))

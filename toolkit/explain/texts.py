@@ -7,7 +7,7 @@ from toolkit.data.sentences import sentence_ids
 from toolkit.errors import ConfigError, DataError
 from toolkit.text_model import CHARACTERS_OF_A_TOKEN
 from toolkit.tokenization import Tokenizer
-from toolkit.tokenization.surface import LOST
+from toolkit.tokenization.tokenizer import LOST
 
 DEFAULT_PAIR = "I am a boy", "म केटा हुँ"
 # As the embedded stories begin, in both languages.

@@ -12,22 +12,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, get_args
 
-from toolkit.chat.escaping import NAMES
-from toolkit.chat.template import TemplateName
-from toolkit.interop.hugging_face_files import Config
+from toolkit.interop.foreign_settings import Config
 from toolkit.models.gpt import GPTConfig
+from toolkit.tokenization.chat_template import AROUND, NAMES, TemplateName
 from toolkit.tokenization.normal_form import normal_form
-from toolkit.tokenization.special import ASSISTANT, BOS, END, EOS, SPECIAL_TOKENS, SYSTEM, USER
+from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
 
 # An ohm sign, of which normal form C has made Ω wherever a text had it: no text has it behind the normaliser.
 MARK = "\u2126"
-
-# What each template writes around contents, beside the begin token: special tokens by their ids, and text.
-_ROLES = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT}
-_AROUND: dict[TemplateName, dict[str, tuple[Sequence[int | str], Sequence[int | str]]]] = {
-    "control": {role: ([mark], [END]) for role, mark in _ROLES.items()},
-    "plain": {role: ([f"{name}:"], [EOS, "\n"] if role == "assistant" else ["\n"]) for role, name in NAMES.items()},
-}
 
 _WHOLE = """\
 {%- set openers = OPENERS -%}
@@ -44,7 +36,7 @@ ESCAPED\
 {%- endfor -%}
 {%- if add_generation_prompt -%}{{- openers["assistant"] -}}{%- endif -%}"""
 
-# `toolkit.chat.escaping.escape`: one more backslash in lines that begin with a role.
+# `toolkit.tokenization.chat_template.escape`: one more backslash in lines that begin with a role.
 _ESCAPED = """\
 {%- set text.escaped = "" -%}
 {%- for line in text.content.splitlines(true) -%}
@@ -59,7 +51,7 @@ _ESCAPED = """\
 
 def marks_of(name: TemplateName) -> list[int]:
     """The ids of the special tokens that a template writes, the begin token aside."""
-    parts = (part for around in _AROUND[name].values() for side in around for part in side)
+    parts = (part for around in AROUND[name].values() for side in around for part in side)
     return sorted({part for part in parts if isinstance(part, int)})
 
 
@@ -74,11 +66,11 @@ def mark_name(mark: int, taken: Collection[str], last: bool = False) -> str:
 def end_of(config: Config) -> int:
     """The id that ends what a model writes: a reply, of one that converses."""
     template = config.template if isinstance(config, GPTConfig) else "none"
-    return EOS if template == "none" else _AROUND[template]["assistant"][1][0]
+    return EOS if template == "none" else AROUND[template]["assistant"][1][0]
 
 
 def chat_template(name: TemplateName, begin: bool, tokens: Mapping[int, str], special: Iterable[str]) -> str:
-    """A template of ours, which gives the ids that `toolkit.chat.template` gives.
+    """A template of ours, which gives the ids that `toolkit.tokenization.chat_template` gives.
 
     begin: whether conversations begin with the begin token. tokens: what our special ids are called there, those in
     `marks_of` at least. special: the names of all special tokens.
@@ -87,7 +79,7 @@ def chat_template(name: TemplateName, begin: bool, tokens: Mapping[int, str], sp
     def written(parts: Iterable[int | str]) -> str:
         return "".join(part if isinstance(part, str) else tokens[part] for part in parts)
 
-    openers, closers = ({role: written(each[side]) for role, each in _AROUND[name].items()} for side in (0, 1))
+    openers, closers = ({role: written(each[side]) for role, each in AROUND[name].items()} for side in (0, 1))
     values = {
         "OPENERS": openers,
         "CLOSERS": closers,

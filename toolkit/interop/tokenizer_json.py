@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import MARK
-from toolkit.interop.hugging_face_files import Config
+from toolkit.interop.foreign_settings import Config
 from toolkit.interop.tokenizer_json_parts import (
     Json,
     bpe,
@@ -35,9 +35,8 @@ from toolkit.interop.tokenizer_json_parts import (
 )
 from toolkit.models.gpt import GPTConfig
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer
-from toolkit.tokenization.foreign_sentencepiece import processor
-from toolkit.tokenization.pieces import SPACE_MARK
-from toolkit.tokenization.sentencepiece import FIRST_PIECE, SPACE_MARK_IDS
+from toolkit.tokenization.segmentation import SPACE_MARK
+from toolkit.tokenization.sentencepiece import FIRST_PIECE, SPACE_MARK_IDS, open_processor
 from toolkit.tokenization.special import SPECIAL_TOKENS, UNK
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def pieces_content(model: bytes, names: Sequence[str], special: Mapping[int, int
     names: of the ids. special: for each of our special ids the one that it has there. What the library does with white
     space at the ends of a text, and with names of tokens in it, is not always what SentencePiece does.
     """
-    own = processor(model, "the tokenizer")
+    own = open_processor(model, "the tokenizer")
     scores = {own.id_to_piece(index): own.get_score(index) for index in _texts(own)}
     has_bytes = any(own.is_byte(index) for index in range(own.vocab_size()))
     unk = special.get(UNK, 0)

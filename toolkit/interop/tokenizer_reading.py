@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolkit.chat.template import TemplateName
 from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import mark_name, marks_of, recognized
-from toolkit.interop.hugging_face_files import ForeignSettings
+from toolkit.interop.foreign_settings import ForeignSettings
 from toolkit.interop.tokenizer_directory import (
     LIBRARY_FILE,
     PIECES_FILE,
@@ -25,12 +24,12 @@ from toolkit.interop.tokenizer_directory import (
 )
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, Tokenizer, load_tokenizer
-from toolkit.tokenization.foreign import FIRST_TOKEN, shown
+from toolkit.tokenization.chat_template import TemplateName
+from toolkit.tokenization.foreign import ForeignSentencePieceTokenizer, piece_names
 from toolkit.tokenization.foreign_library import LibraryTokenizer
-from toolkit.tokenization.foreign_sentencepiece import ForeignSentencePieceTokenizer, processor
-from toolkit.tokenization.sentencepiece import FILE_NAME
-from toolkit.tokenization.special import BOS, CONTROL_IDS, EOS, PAD, SPECIAL_TOKENS
-from toolkit.tokenization.storage import read_file
+from toolkit.tokenization.sentencepiece import FILE_NAME, open_processor
+from toolkit.tokenization.special import BOS, CONTROL_IDS, EOS, FIRST_TOKEN, PAD, SPECIAL_TOKENS
+from toolkit.tokenization.tokenizer import read_file
 
 Json = dict[str, Any]
 
@@ -93,7 +92,7 @@ def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabul
     """
     if vocabulary == Vocabulary.own(vocabulary.size):
         return load_tokenizer(directory)
-    pieces = shown(tokens, vocabulary.rows)
+    pieces = piece_names(tokens, vocabulary.rows)
     if all((directory / name).is_file() for name in (SOURCE_FILE, TARGET_FILE)):
         return _two_models(directory, pieces, vocabulary)
     for name in _MODELS:
@@ -130,12 +129,14 @@ def _marian(found: TokenizerDirectory) -> ReadTokenizer:
     ids = found.json(PIECES_FILE)
     tokens = found.by_id(ids, PIECES_FILE)
     vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in _USUAL.items() if name in ids})
-    return ReadTokenizer(_two_models(found.path, shown(tokens, vocabulary.rows), vocabulary), vocabulary, None, tokens)
+    return ReadTokenizer(
+        _two_models(found.path, piece_names(tokens, vocabulary.rows), vocabulary), vocabulary, None, tokens
+    )
 
 
 def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
     """Pieces of one SentencePiece model with its ids, which for Pegasus are moved."""
-    own = processor(read_file(found.path / name), found.path / name)
+    own = open_processor(read_file(found.path / name), found.path / name)
     model_type = found.config.values.get("model_type")
     offset = found.settings.get("offset", _PEGASUS_OFFSET) if model_type == "pegasus" else 0
     if type(offset) is not int or offset < 0:
@@ -149,7 +150,7 @@ def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
     begin, first = _beginning(found, tokens)
     known = {role: foreign(index) for role, index in special.items() if index >= 0}
     vocabulary = found.vocabulary(tokens, known, {"bos": first})
-    tokenizer = _one_model(found.path / name, shown(tokens, vocabulary.rows), vocabulary)
+    tokenizer = _one_model(found.path / name, piece_names(tokens, vocabulary.rows), vocabulary)
     begin, has_other = model_type == "llama" if begin is None else begin, found.chat_template is not None
     return ReadTokenizer(tokenizer, vocabulary, begin, tokens, has_other_template=has_other)
 
@@ -160,14 +161,14 @@ def _one_model(path: Path, pieces: Sequence[str], vocabulary: Vocabulary) -> Tok
 
 def _two_models(directory: Path, pieces: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
     models = [read_file(directory / name) for name in (TARGET_FILE, SOURCE_FILE)]
-    processor(models[1], directory / SOURCE_FILE)  # so that an error names the right one
+    open_processor(models[1], directory / SOURCE_FILE)  # so that an error names the right one
     return ForeignSentencePieceTokenizer(pieces, vocabulary.rows, *models, directory / TARGET_FILE)
 
 
 def _is_other(path: Path) -> bool:
     """Whether a file is no SentencePiece model: others use the same names."""
     try:
-        processor(read_file(path), path)
+        open_processor(read_file(path), path)
     except ModelError:
         return True
     return False

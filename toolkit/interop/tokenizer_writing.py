@@ -7,7 +7,7 @@ from typing import Any
 
 from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import chat_template, joining, mark_name
-from toolkit.interop.hugging_face_files import Config
+from toolkit.interop.foreign_settings import Config
 from toolkit.interop.tokenizer_directory import (
     LIBRARY_FILE,
     NAMES_FILE,
@@ -24,11 +24,10 @@ from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.storage import write_json
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
-from toolkit.tokenization.foreign import ForeignTokenizer
+from toolkit.tokenization.foreign import ForeignSentencePieceTokenizer, ForeignTokenizer
 from toolkit.tokenization.foreign_library import LibraryTokenizer
-from toolkit.tokenization.foreign_sentencepiece import ForeignSentencePieceTokenizer
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
-from toolkit.tokenization.storage import write_file
+from toolkit.tokenization.tokenizer import write_file
 
 _ROLES = {BOS: "bos_token", EOS: "eos_token", PAD: "pad_token", UNK: "unk_token"}
 

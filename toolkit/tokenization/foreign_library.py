@@ -1,30 +1,41 @@
-"""Tokenizers of the `tokenizers` library, an optional one: byte-level BPE as GPT-2's, and everything else it has."""
+"""Tokenizers of the `tokenizers` library, an optional one: byte-level BPE as GPT-2's, and everything else it has.
+
+The bytes that each token adds to a text come from the decoder that the library's file describes.
+"""
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 from toolkit.errors import ModelError, ToolkitError
-from toolkit.tokenization.foreign import FIRST_TOKEN, ForeignTokenizer, are_rows, shown
-from toolkit.tokenization.library_surfaces import token_bytes
+from toolkit.tokenization.foreign import ROWS, ForeignTokenizer, piece_names
 from toolkit.tokenization.normal_form import refuse_surrogates
-from toolkit.tokenization.special import UNK
-from toolkit.tokenization.storage import JSON_FILE, damaged, read_settings, write_settings
+from toolkit.tokenization.segmentation import SPACE_MARK
+from toolkit.tokenization.special import FIRST_TOKEN, UNK
+from toolkit.untrusted import OBJECT
+
+Json = dict[str, Any]
+Part = str | bytes  # a token on its way: bytes once it is known which it stands for
+Step = Callable[[str], Part]
+
+_BYTE_NAME = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
 class LibraryTokenizer(ForeignTokenizer):
-    """What a tokenizer.json of the library says, under our ids.
+    """The tokenizer that a tokenizer.json of the library describes, under our ids.
 
     Byte-level BPE gives every text back; others may normalise it, put a space in front or not know its characters. What
     looks like a special token in a text is text.
     """
 
     kind = "tokenizers"
+    fields: ClassVar = {"rows": ROWS, "tokenizer": OBJECT}
 
     def __init__(self, content: dict[str, Any], rows: Sequence[int], origin: str | Path = "the tokenizer"):
         """Take the content of the library's file, and the foreign id of each of ours, -1 where there is none.
@@ -42,25 +53,18 @@ class LibraryTokenizer(ForeignTokenizer):
         for foreign in rows:
             token = None if foreign in special or foreign < 0 else self.tokens[foreign]
             surfaces.append(b"" if token is None else token.encode() if foreign in added else to_bytes(token))
-        super().__init__(shown(self.tokens, rows), rows, surfaces)
+        super().__init__(piece_names(self.tokens, rows), rows, surfaces)
 
     def __reduce__(self) -> tuple[type, tuple]:
-        """Pickled as what it was made of."""
+        """Pickle what it was made of."""
         return type(self), (self.content, self.rows, self._origin)
 
     @classmethod
-    def load(cls, directory: str | os.PathLike[str]) -> "LibraryTokenizer":
-        """Read `tokenizer.json` of a model directory. Raises ModelError if it is missing or damaged."""
-        path = Path(directory) / JSON_FILE
-        settings = read_settings(directory)
-        content, rows = settings.pop("tokenizer", None), settings.pop("rows", None)
-        if settings != {"kind": cls.kind} or not isinstance(content, dict) or not are_rows(rows):
-            raise damaged(path)
-        return cls(content, rows, path)
+    def _from_fields(cls, values: Mapping[str, Any], path: Path) -> "LibraryTokenizer":
+        return cls(values["tokenizer"], values["rows"], path)
 
-    def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write `tokenizer.json` into a directory, which is made if need be. Raises DataError if that fails."""
-        write_settings(directory, self.kind, rows=self.rows, tokenizer=self.content)
+    def _fields(self) -> dict[str, Any]:
+        return {"rows": self.rows, "tokenizer": self.content}
 
     @property
     def special_names(self) -> list[str]:
@@ -69,12 +73,11 @@ class LibraryTokenizer(ForeignTokenizer):
 
     @property
     def next_id(self) -> int:
-        """The foreign id that a token gets which is added."""
+        """The foreign id that the next added token gets."""
         added = self._tokenizer.get_added_tokens_decoder()
         return max(self._tokenizer.get_vocab_size(with_added_tokens=False), max(added, default=-1) + 1)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of `text`, without begin or end marker. Raises DataError as the base class says."""
         with _asking(f"{self._origin} has rules by which this text cannot be cut into tokens"):
             try:
                 found = self._tokenizer.encode(text, add_special_tokens=False)
@@ -91,7 +94,7 @@ class LibraryTokenizer(ForeignTokenizer):
 
 
 def _tokenizer(content: dict[str, Any], origin: str | Path) -> Any:
-    """The library's tokenizer, which takes a text for nothing but text."""
+    """Make the library's tokenizer, which takes a text for nothing but text."""
     try:
         from tokenizers import Tokenizer
     except ModuleNotFoundError as error:
@@ -104,7 +107,7 @@ def _tokenizer(content: dict[str, Any], origin: str | Path) -> Any:
 
 @contextmanager
 def _asking(fault: str) -> Iterator[None]:
-    """Make one sentence of whatever the library does where a file is damaged: it raises, or it panics."""
+    """Turn whatever the library does where a file is damaged into one sentence: it raises, or it panics."""
     try:
         with _SILENCE:
             yield
@@ -117,7 +120,7 @@ def _asking(fault: str) -> Iterator[None]:
 
 
 class _Silence:
-    """While one thread or several are within, nothing comes out of standard error: a panic tells a page there."""
+    """Closes standard error while one thread or several are within: a panic of the library prints a page there."""
 
     def __init__(self) -> None:
         self._lock, self._inside, self._kept = Lock(), 0, -1
@@ -141,3 +144,76 @@ class _Silence:
 
 
 _SILENCE = _Silence()
+
+
+def byte_characters() -> dict[int, str]:
+    """Map bytes to characters as byte-level BPE does (Radford et al. 2019): to themselves, or from U+0100 on."""
+    visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in visible]
+    return {byte: chr(byte) for byte in visible} | {byte: chr(256 + index) for index, byte in enumerate(others)}
+
+
+_BYTES = {character: byte for byte, character in byte_characters().items()}
+
+
+def token_bytes(decoder: Json | None, origin: str | Path = "the tokenizer") -> Callable[[str], bytes]:
+    """Make a function from a token to its bytes. Raises ModelError for a decoder that does not work token by token.
+
+    A space that a decoder removes from the beginning of a text stays: what continues a text begins with one.
+    """
+    steps = [_step(each, origin) for each in _each(decoder)]
+
+    def surface(token: str) -> bytes:
+        part: Part = token
+        for step in steps:
+            part = step(part) if isinstance(part, str) else part
+        return part.encode() if isinstance(part, str) else part
+
+    return surface
+
+
+def _each(decoder: Json | None) -> list[Json]:
+    """List the steps of a decoder, up to the one that joins all tokens."""
+    if decoder is None:
+        return [{"type": "WordPiece", "prefix": ""}]
+    if decoder.get("type") != "Sequence":
+        return [decoder]
+    steps: list[Json] = []
+    for each in decoder.get("decoders", []):
+        if each.get("type") == "Fuse":
+            break
+        steps += _each(each)
+    return steps
+
+
+def _step(decoder: Json, origin: str | Path) -> Step:
+    kind, pattern = decoder.get("type"), decoder.get("pattern")
+    if kind == "ByteLevel":
+        return _byte_level
+    if kind == "ByteFallback":
+        return _byte_fallback
+    if kind == "Fuse":
+        return lambda token: token
+    if kind == "Metaspace":
+        mark = decoder.get("replacement", SPACE_MARK)
+        return lambda token: token.replace(mark, " ")
+    if kind == "Replace" and isinstance(pattern, dict) and isinstance(pattern.get("String"), str):
+        return lambda token: token.replace(pattern["String"], decoder["content"])
+    if kind == "WordPiece":
+        prefix = decoder.get("prefix", "##")
+        return lambda token: token.removeprefix(prefix) if prefix and token.startswith(prefix) else f" {token}"
+    if kind == "BPEDecoder":
+        suffix = decoder.get("suffix", "</w>")
+        return lambda token: f"{token.removesuffix(suffix)} " if token.endswith(suffix) else token
+    raise ModelError(f"{origin} shows its tokens by a decoder {kind!r:.60}, which cannot be done token by token")
+
+
+def _byte_level(token: str) -> Part:
+    if all(character in _BYTES for character in token):
+        return bytes(_BYTES[character] for character in token)
+    return token.encode()
+
+
+def _byte_fallback(token: str) -> Part:
+    name = _BYTE_NAME.fullmatch(token)
+    return bytes([int(name[1], 16)]) if name else token

@@ -1,6 +1,6 @@
 """Special tokens: the same ids in every tokenizer, so that models of one kind can be compared and continued.
 
-Chat markers and spare symbols are reserved from the start: a translation model can later be taught a control
+Chat symbols and spare symbols are reserved from the start: a translation model can later be taught a control
 symbol without moving a single row of its embedding.
 """
 
@@ -13,6 +13,7 @@ USER = 5
 ASSISTANT = 6
 END = 7
 SPARE = range(8, 16)
+FIRST_TOKEN = SPARE.stop  # the first id of a vocabulary of its own
 
 SPECIAL_TOKENS: tuple[str, ...] = (
     "<pad>",

@@ -5,7 +5,7 @@ import numpy as np
 from toolkit.data.store import RaggedStore
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPTBatch
-from toolkit.tokenization.base import Tokenizer
+from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS
 from toolkit.training.language import LanguageTask
 

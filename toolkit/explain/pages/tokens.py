@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from toolkit.explain.pages.writing import clipped
-from toolkit.tokenization.base import Tokenizer
-from toolkit.tokenization.surface import LOST
+from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.tokenizer import LOST
 
 SPACE = "␣"
 LONGEST = 16  # cells

@@ -14,7 +14,7 @@ from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTBatch
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch
-from toolkit.tokenization.base import Tokenizer
+from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
 from toolkit.training.config import TrainingConfig
 from toolkit.translator import Translator

@@ -10,8 +10,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from tests.tokenization.traps import CORPUS, TEXTS
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.tokenization import Detokenizer, load_tokenizer
-from toolkit.tokenization.foreign import shown
-from toolkit.tokenization.foreign_sentencepiece import ForeignSentencePieceTokenizer
+from toolkit.tokenization.foreign import ForeignSentencePieceTokenizer, piece_names
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS, UNK
 
 ENGLISH, NEPALI = ([line for line in CORPUS if line.isascii() == is_ascii] for is_ascii in (True, False))
@@ -43,7 +42,7 @@ def made(*models, more=()):
     """A tokenizer for the pieces of models, whose foreign ids are <unk>, <s>, </s>, and all others after them."""
     tokens = [*pieces_of(*models), *more]
     rows = [-1, 0, 1, 2, *[-1] * 12, *range(3, len(tokens))]
-    return ForeignSentencePieceTokenizer(shown(tokens, rows), rows, *models)
+    return ForeignSentencePieceTokenizer(piece_names(tokens, rows), rows, *models)
 
 
 ALONE, PAIR, LOSSLESS = made(SOURCE), made(TARGET, SOURCE, more=[">>nep<<", "<mask_1>"]), made(BYTES)
@@ -118,7 +117,7 @@ def test_a_copy_is_the_same(tokenizer, tmp_path):
 
 
 def test_names_are_all_different():
-    pieces = shown(["<unk>", "a", "<s>", "a'", None, "a"], [*[-1] * 16, *range(6)])
+    pieces = piece_names(["<unk>", "a", "<s>", "a'", None, "a"], [*[-1] * 16, *range(6)])
     assert pieces[16:] == ["<unk>'", "a", "<s>'", "a'", "<extra_4>", "a''"]
 
 

@@ -1,3 +1,5 @@
+"""Segmentations are drawn as the papers say, and the pieces that may occur are found."""
+
 import math
 from collections import Counter
 from itertools import product
@@ -8,8 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tokenization.test_sentencepiece import CORPUS, TOKENIZERS
-from toolkit.tokenization import sampling
-from toolkit.tokenization.sampling import BPESampler, UnigramSampler, sample_ids, uniforms
+from toolkit.tokenization import segmentation
+from toolkit.tokenization.segmentation import BPESampler, UnigramSampler, occurring_pieces, sample_ids, uniforms
+
+PIECES = st.sets(st.text("ab▁", min_size=1, max_size=4).filter(lambda piece: "▁" not in piece[1:]))
+
+
+@given(names=PIECES, texts=st.lists(st.text("ab ", max_size=12)))
+def test_what_occurs_is_found_and_nothing_else(names, texts):
+    written = [text.replace(" ", "▁") for text in texts]
+    assert occurring_pieces(names, texts) == {name for name in names if any(name in text for text in written)}
+
+
+def test_a_real_mark_is_no_space():
+    assert occurring_pieces({"▁", "▁a", "a", "b"}, ["b▁a"]) == {"a", "b"}
+
+
+def test_words_are_forgotten_and_pieces_are_not(monkeypatch):
+    monkeypatch.setattr(segmentation, "_WORDS_SEARCHED", 1)
+    assert occurring_pieces({"a", "b", "c"}, ["a b", "c", "a"]) == {"a", "b", "c"}
+
 
 SCORES = {"a": -1.0, "b": -2.0, "ab": -1.5, "ba": -2.5, "aba": -4.0}
 
@@ -75,5 +95,5 @@ def test_words_are_cut_independently_and_the_unknown_is_spelled_in_bytes():
 
 def test_remembered_words_change_nothing(monkeypatch):
     remembered = TOKENIZERS["unigram"].encode_batch(CORPUS, 0.1, 5)
-    monkeypatch.setattr(sampling, "_WORDS_REMEMBERED", 1)
+    monkeypatch.setattr(segmentation, "_LATTICES_KEPT", 1)
     assert TOKENIZERS["unigram"].encode_batch(CORPUS, 0.1, 5) == remembered

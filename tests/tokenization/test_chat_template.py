@@ -8,12 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.chat.conftest import LETTERS
+from tests.conftest import LETTERS
 from tests.tokenization.traps import TEXTS
-from toolkit.chat import Message, make_template
-from toolkit.chat.escaping import Unescaping, escape, unescape
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization import CharacterTokenizer
+from toolkit.tokenization.chat_template import Message, ReplyReader, escape, make_template, unescape
 from toolkit.tokenization.special import ASSISTANT, BOS, CONTROL_IDS, END, EOS, SYSTEM, USER
 
 KINDS = ["unigram", "bpe", "characters", "bytes"]
@@ -102,11 +101,11 @@ def test_many_conversations_at_once_and_replies_in_parts(tokenizers, kind, name)
     assert template.encode_many(talks) == [template.encode(talk) for talk in talks]
     reply = TALK[2]
     assert template.message(reply) == [
-        *template.reply_opener(),
+        *template.generation_prompt,
         *template.content(reply.content),
-        *template.reply_closer(),
+        *template.end_of_turn,
     ]
-    assert template.reply_closer()[0] == template.end
+    assert template.end_of_turn[0] == template.end
     assert template.around("user", template.content("dad")) == template.message(TALK[3])
 
 
@@ -177,14 +176,14 @@ def test_no_line_of_an_escaped_text_begins_with_a_role(text):
 @example("\r\\Assistant:", [1, 2])
 def test_an_escaped_text_may_come_in_parts(text, cuts):
     for whole in (text, escape(text)):
-        reading, ends = Unescaping(), sorted(min(cut, len(whole)) for cut in cuts)
-        parts = [whole[begin:end] for begin, end in zip([0, *ends], [*ends, len(whole)], strict=True)]
-        assert "".join([*map(reading.push, parts), reading.flush()]) == unescape(whole)
+        reader, ends = ReplyReader(escaped=True), sorted(min(cut, len(whole)) for cut in cuts)
+        parts = [" ", *(whole[begin:end] for begin, end in zip([0, *ends], [*ends, len(whole)], strict=True))]
+        assert "".join([*map(reader.push, parts), reader.flush()]) == unescape(whole)
 
 
 def test_what_cannot_be_escaped_is_given_at_once():
-    reading = Unescaping()
-    assert [reading.push(part) for part in ("a\\", "b\n", "\\", "\\", "Us", "x", "\n\\User", ":", "")] == [
+    reader = ReplyReader(escaped=True)
+    assert [reader.push(part) for part in (" a\\", "b\n", "\\", "\\", "Us", "x", "\n\\User", ":", "")] == [
         *("a\\", "b\n", "", "", "", "\\\\Usx", "\n", "User:", "")
     ]
 

@@ -1,4 +1,4 @@
-"""Random segmentations of a text: subword regularisation.
+"""Segmentations of a text: the pieces that it can be cut into, and random cuts (subword regularisation).
 
 The library samples too, but its newer versions draw other segmentations in every process whatever the seed, and a run
 that is resumed must meet the ones it would have met. So the draws are our own, from the pieces and their scores.
@@ -9,22 +9,56 @@ No piece reaches over a space (see `words`), so that the words of a text are seg
 import heapq
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import accumulate
 
 import numpy as np
 
-from toolkit.tokenization.pieces import words
+from toolkit.tokenization.normal_form import normal_form
 
+SPACE_MARK = "\u2581"  # how SentencePiece writes a space; a piece has it in front, if at all
 UNKNOWN_PENALTY = 10.0  # how far a character without a piece lies below the worst piece: the library's value
-_WORDS_REMEMBERED = 20_000  # about 50 MB
+
+_WORDS_SEARCHED = 1_000_000  # that are remembered, about 100 MB: texts have few new words after the first million
+_LATTICES_KEPT = 20_000  # about 50 MB
 
 Scores = Mapping[str, float]  # log-probability of every piece; for BPE, the higher the earlier it is merged
 Lattice = list[tuple[list[float], list[int]]]  # for every end: cumulative probabilities of the pieces, their starts
 
 
+def occurring_pieces(pieces: Collection[str], texts: Iterable[str]) -> set[str]:
+    """Find the pieces that occur anywhere in the texts, so that some segmentation may use them.
+
+    `pieces` is looked up in, so give a set or the like. Every different word is searched once.
+    """
+    longest = max(map(len, pieces), default=0)
+    found: set[str] = set()
+    seen: set[str] = set()
+    for text in texts:
+        sections = normal_form(text).split(SPACE_MARK)  # a real ▁ is in no piece
+        new = {word for section in sections for word in words(section) if word not in seen}
+        for word in new:
+            found.update(part for part in _parts(word, longest) if part in pieces)
+        seen |= new
+        if len(seen) > _WORDS_SEARCHED:
+            seen.clear()
+    return found
+
+
+def words(text: str) -> list[str]:
+    """Cut a text without a real ▁, as SentencePiece reads it, before every space: no piece reaches beyond."""
+    return [word for word in text.replace(" ", f" {SPACE_MARK}").split(" ") if word]
+
+
+def _parts(word: str, longest: int) -> Iterator[str]:
+    """Yield all substrings of at most `longest` characters."""
+    for start in range(len(word)):
+        for end in range(start + 1, min(start + longest, len(word)) + 1):
+            yield word[start:end]
+
+
 def uniforms(rng: np.random.Generator) -> Iterator[float]:
-    """Numbers between 0 and 1, one after the other, drawn in blocks."""
+    """Yield numbers between 0 and 1, drawn in blocks."""
     while True:
         yield from rng.random(256).tolist()
 
@@ -44,10 +78,10 @@ class UnigramSampler:
         self._lattices: dict[tuple[str, float], Lattice] = {}
 
     def __call__(self, word: str, alpha: float, draws: Iterator[float]) -> list[str]:
-        """A segmentation of a word; a character without a piece is a part of its own."""
+        """Segment a word; a character without a piece is a part of its own."""
         lattice = self._lattices.get((word, alpha))
         if lattice is None:
-            if len(self._lattices) >= _WORDS_REMEMBERED:
+            if len(self._lattices) >= _LATTICES_KEPT:
                 self._lattices.clear()
             lattice = self._lattices[word, alpha] = self._lattice(word, alpha)
         parts, end = [], len(word)
@@ -84,7 +118,7 @@ class BPESampler:
         self._scores = scores
 
     def __call__(self, word: str, alpha: float, draws: Iterator[float]) -> list[str]:
-        """A segmentation of a word; a character without a piece is a part of its own."""
+        """Segment a word; a character without a piece is a part of its own."""
         parts: list[str] = list(word)  # a part that was merged into the one in front is empty
         after = list(range(1, len(word) + 1))
         before = list(range(-1, len(word) - 1))
@@ -118,7 +152,7 @@ Sampler = Callable[[str, float, Iterator[float]], list[str]]
 def sample_ids(
     text: str, alpha: float, sampler: Sampler, ids: Mapping[str, int], first_byte: int, draws: Iterator[float]
 ) -> list[int]:
-    """The ids of a random segmentation of a text without a real ▁; what has no piece is spelled in bytes.
+    """Draw a segmentation of a text without a real ▁, as ids; what has no piece is spelled in bytes.
 
     Raises UnicodeEncodeError for a lone surrogate.
     """

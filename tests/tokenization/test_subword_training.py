@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.tokenization.corpus import (
+from toolkit.tokenization.subword_training import (
     MAX_LINE_BYTES,
     MAX_LINE_CHARACTERS,
     reservoir,
