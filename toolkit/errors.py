@@ -1,4 +1,4 @@
-"""What a user can get wrong, as exceptions whose message is one sentence: what was wrong, where, and what to do.
+"""Mistakes of the user, as exceptions whose message is one sentence: what was wrong, where, and what to do.
 
 The command line prints the sentence and ends with exit code 2; the library raises it. Anything else that
 escapes is a fault of ours and keeps its traceback.
@@ -8,7 +8,7 @@ from toolkit.display import sentence
 
 
 class ToolkitError(Exception):
-    """A mistake in what we were given, told in one sentence.
+    """A mistake in what was given to us, told in one sentence.
 
     Names out of files are part of it: the message is one line without control characters, of 500 characters at most.
     """

@@ -18,7 +18,7 @@ from toolkit.errors import ConfigError, DataError
 TEMPORARY, TEMPORARY_END = ".toolkit-", ".tmp"
 _OLD = f"{TEMPORARY}old-"  # a directory that holds what is being replaced
 _MOST_SHOWN = 40  # characters of NAME: with what stands around them they still make a name
-_BELOW = 200  # so many bytes are left for the names below a directory that is to be written
+_BELOW = 200  # bytes that are left for the names below a directory that is to be written
 
 
 @contextmanager
@@ -116,7 +116,7 @@ class replaced_directory:  # noqa: N801  (a context manager, used like a functio
             raise DataError(f"{self.called} is a file: give the name of a directory to write")
 
     def _disk_error(self, error: BaseException | None) -> OSError | None:
-        """What went wrong within the block, where it was the writing: its message should not name what is temporary."""
+        """Find the failure to write within the block, whose message should not name what is temporary."""
         if isinstance(error, DataError) and str(self.new) in str(error):
             error = error.__cause__
         # An error of a file that is open already has a number, and no name.
@@ -184,7 +184,7 @@ class new_directory(replaced_directory):  # noqa: N801  (as above)
 
 
 def _prefix(path: Path) -> str:
-    """What the temporary names of something begin with."""
+    """Give the beginning of all temporary names of something."""
     return f"{TEMPORARY}{path.name[:_MOST_SHOWN]}."
 
 

@@ -1,4 +1,4 @@
-"""What the system does to a process at work: signals that ask it to end, a standard error that is full or gone."""
+"""The system and a process at work: signals that ask it to end, a standard error that is full or gone."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What a translator and a language model have in common: a model with the tokenizer that belongs to it."""
+"""A model with its tokenizer: the base of translators and language models."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +15,10 @@ from toolkit.tokenization.normal_form import text_list
 # Names a text in an error by its number, from 1.
 Where = Callable[[int], str]
 
-# No tokenizer makes so few tokens of so many characters: a longer text is refused before work is put into it.
+# No tokenizer makes fewer tokens than one of this number of characters: a longer text is refused at once.
 CHARACTERS_OF_A_TOKEN = 64
 
-# From so many parameters on, a decoding step is large enough to be divided among BLAS threads.
+# From this number of parameters on, a decoding step is large enough to be divided among BLAS threads.
 _LARGE = 20_000_000
 
 
@@ -48,9 +48,9 @@ class TextModel:
 
     @contextmanager
     def arithmetic(self, threads: int | None = None) -> Iterator[None]:
-        """A decoding step of a small model is too small to be divided: two threads were measured several times slower.
+        """Limit BLAS to one thread for small models, and silence overflow warnings (`check_finite` reports them).
 
-        What overflows is told once, by `check_finite`, and not by warnings on the way.
+        A decoding step of a small model is too small to be divided: two threads were measured several times slower.
         """
         with (
             self._threads.limit(limits=threads or self._most_threads, user_api="blas"),

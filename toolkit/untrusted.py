@@ -40,7 +40,7 @@ class NotAFileError(OSError):
 
 
 class UnfitError(ValueError):
-    """What is wrong with the content of a file, as a clause: `model.width is "a", not a whole number from 1 to 9`."""
+    """A fault in the content of a file, as a clause: `model.width is "a", not a whole number from 1 to 9`."""
 
     def __init__(self, problem: str, path: str = "it"):
         super().__init__(f"{path} {problem}")
@@ -99,7 +99,7 @@ def map_bytes(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
 
 
 def parse_json(content: bytes | str) -> Any:
-    """What JSON in UTF-8 says.  NaN and infinities are numbers: `Number` is what refuses them.
+    """Parse JSON in UTF-8.  NaN and infinities are numbers: `Number` is what refuses them.
 
     Raises UnfitError for what is not JSON, for a whole number beyond 64 bits and for more than DEEPEST levels.
     """
@@ -132,7 +132,7 @@ def _check_depth(value: Any) -> None:
 
 
 class Schema:
-    """What a value may be."""
+    """The values that are allowed."""
 
     words: str  # the same, for a sentence
 
@@ -170,7 +170,7 @@ ANYTHING = _Anything()
 
 
 class Only(Schema):
-    """What a rule says yes to."""
+    """Values that a rule allows."""
 
     def __init__(self, words: str, rule: Callable[[Any], bool]):
         self.words, self._rule = words, rule
@@ -210,7 +210,7 @@ class Number(Schema):
 
 
 class Text(Schema):
-    """A text of so many characters at most; `pattern` is all that it may be, and half characters it never has."""
+    """A text of at most `most` characters that fits `pattern`; it never has half characters."""
 
     def __init__(self, most: int = LARGEST, pattern: str = "", words: str = "a text"):
         self._most, self._pattern, self.words = most, pattern, words
@@ -238,7 +238,7 @@ class Maybe(Schema):
 
 
 class Either(Schema):
-    """What fits one of two."""
+    """Values that fit one of two schemas."""
 
     def __init__(self, one: Schema, other: Schema):
         self._one, self._other, self.words = one, other, f"{one.words} or {other.words}"
@@ -251,7 +251,7 @@ class Either(Schema):
 
 
 class Items(Schema):
-    """A list of at most so many items, each of which fits."""
+    """A list of at most `most` items, each of which fits the schema."""
 
     words = "a list"
 
@@ -269,7 +269,7 @@ class Items(Schema):
 
 
 class Row(Schema):
-    """A list of so many items, each of which fits the schema in its place."""
+    """A list of fixed length, each item of which fits the schema in its place."""
 
     def __init__(self, *schemas: Schema):
         self._schemas, self.words = schemas, f"a list of {len(schemas)}"

@@ -43,7 +43,7 @@ class Evaluate:
     by_length: bool = False
     """Also score by the number of words, of the source if it is given, else of the reference."""
     worst: int = 0
-    """Show so many sentences of the lowest chrF."""
+    """Show this number of sentences, those with the lowest chrF."""
     json: bool = False
     """Print one JSON object instead of text."""
 

@@ -154,7 +154,7 @@ class Average:
     output: Path
     """Directory to write; it must not exist yet."""
     last: int = 0
-    """Of a run, only so many of the newest checkpoints; 0: all."""
+    """Of a run, only this number of its newest checkpoints; 0: all."""
     half: bool = False
     """Store the weights in float16."""
 
