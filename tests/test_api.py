@@ -1,9 +1,7 @@
 """The library's front door: load a directory, text in, text out."""
 
-import inspect
 import shutil
 import unicodedata
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +18,7 @@ from toolkit.models import shelf
 from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardConfig, RewardModel, settings_like
 from toolkit.models.storage import load_model, save_model
 from toolkit.tokenization import SentencePieceTokenizer
-from toolkit.translator import BATCH_SIZE, READING_LIMIT
+from toolkit.translator import READING_LIMIT
 
 ENGLISH = ("I am a boy.", "She eats rice.", "Where do you go?", "He drinks water, and she drinks tea.")
 
@@ -69,12 +67,12 @@ def test_any_text_has_one_translation_in_normal_form_c(translator, text):
     assert translator.translate(f" {text}\n", max_new_tokens=4) == translation
 
 
-def test_the_defaults_are_those_of_the_decoder():
-    signature = inspect.signature(toolkit.Translator.translate).parameters
-    own = {name: parameter.default for name, parameter in signature.items() if name not in ("self", "text")}
-    decoder = {field.name: field.default for field in fields(GenerationConfig)}
-    del decoder["num_return_sequences"]  # a text has one translation here
-    assert own == {**decoder, "prefix": "", "bad_words": (), "batch_size": BATCH_SIZE, "workers": 1}
+def test_settings_are_those_of_a_config_or_change_one(translator):
+    sampled = translator.translate(ENGLISH, do_sample=True, seed=3, max_new_tokens=9)
+    config = GenerationConfig(do_sample=True, seed=5, max_new_tokens=9)
+    assert translator.translate(ENGLISH, config, seed=3) == sampled != translator.translate(ENGLISH, config)
+    with pytest.raises(ConfigError, match="num_return_sequences is 2: translate_n gives several"):
+        translator.translate(ENGLISH, num_beams=2, num_return_sequences=2)
 
 
 def test_a_translation_has_no_bad_word():

@@ -63,7 +63,7 @@ def test_nothing_in_is_nothing_out(translate):
 
 
 def test_a_line_feed_that_the_model_writes_does_not_make_two_lines(translate, monkeypatch):
-    monkeypatch.setattr(toolkit.Translator, "translate_all", lambda *_: ["one\r\ntwo\nthree"] * 2)
+    monkeypatch.setattr(toolkit.Translator, "translate", lambda *_, **__: ["one\r\ntwo\nthree"] * 2)
     assert translate("a", "b").lines == ["one two three"] * 2
 
 

@@ -9,7 +9,7 @@ import toolkit
 from toolkit.data.sentences import sentence_ids, sentence_text
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, DataError
-from toolkit.translations import rounded_rows
+from toolkit.outputs import rounded_rows
 
 TEXTS = ["I am a boy.", " ", "She eats rice."]
 

@@ -54,8 +54,8 @@ def test_the_keywords_that_a_checker_knows_are_those_of_the_settings(config, set
 USE = """
 import toolkit
 from typing import assert_type
-from toolkit.continuations import Continuation
-from toolkit.translations import Translation
+from toolkit.outputs import Continuation
+from toolkit.outputs import Translation
 
 model = toolkit.load_translator("en-ne")
 assert_type(model, toolkit.Translator)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Unpack, overload
 import numpy as np
 
 from toolkit.chat import ChatSession
-from toolkit.continuations import Continuation, ContinuationsSettings, WritingSettings, continuation
+from toolkit.continuations import ContinuationsSettings, WritingSettings
 from toolkit.decoding import (
     ContinuationConfig,
     ContinuationSettings,
@@ -24,6 +24,7 @@ from toolkit.errors import DataError, LengthError
 from toolkit.models.gpt import GPT
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
+from toolkit.outputs import Continuation, continuation
 from toolkit.text_model import TextModel, Where, check_length
 from toolkit.tokenization import StopStrings, TextStream
 from toolkit.tokenization.normal_form import check_text, normal_form, text_list
@@ -159,7 +160,7 @@ class LanguageModel(TextModel):
         """As `generate_n`.  where: names a prompt in an error. first: how many prompts came before these; samples
         depend on the number of their prompt."""
         ids = self.encode(prompts, config, where)
-        bans, stopping = self._bans(bad_words), self._stopping(stop_strings)
+        bans, stopping = self._bad_ids(bad_words), self._stopping(stop_strings)
         with self.arithmetic():
             found = generate(
                 self.model,
@@ -202,7 +203,7 @@ class LanguageModel(TextModel):
         """As `decoding.stream`: the ids that the model writes after these, which stand after its begin mark."""
         self.check_finite([self._largest_logit])
         with self.arithmetic():
-            written = stream(self.model, ids, config, self._bans(bad_words), first, end, prefix_cache)
+            written = stream(self.model, ids, config, self._bad_ids(bad_words), first, end, prefix_cache)
         return self._step_by_step(written)
 
     def _step_by_step(self, written: Generator[int, None, Hypothesis]) -> Generator[int, None, Hypothesis]:
@@ -233,7 +234,7 @@ class LanguageModel(TextModel):
         does not fit, and DataError for a system message that the model cannot read.
         """
         config = ContinuationConfig(**{"do_sample": False, **settings})
-        self._bans(bad_words)  # told now, not with the first reply
+        self._bad_ids(bad_words)  # told now, not with the first reply
         return ChatSession(
             self, system=system, template=template, config=config, stop_strings=stop_strings, bad_words=bad_words
         )

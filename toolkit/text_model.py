@@ -1,8 +1,10 @@
 """A model with its tokenizer: the base of translators and language models."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -12,6 +14,8 @@ from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.normal_form import text_list
 
+Config = TypeVar("Config")  # a dataclass
+
 # Names a text in an error by its number, from 1.
 Where = Callable[[int], str]
 
@@ -20,6 +24,23 @@ CHARACTERS_OF_A_TOKEN = 64
 
 # From this number of parameters on, a decoding step is large enough to be divided among BLAS threads.
 _LARGE = 20_000_000
+
+
+def listed(text: str | Iterable[str], what: str, where: Where | None) -> tuple[list[str], Where]:
+    """List one text, or several -> the list, and a function that names each in an error; `where` is another."""
+    if isinstance(text, str):
+        return [text], where or (lambda _: f"the {what}")
+    where = where or f"{what} {{}}".format
+    return text_list(text, f"{what}s", where), where
+
+
+def config_of(kind: type[Config], config: Config | None, settings: dict[str, Any]) -> Config:
+    """Take the settings that belong to a config out of the others, and change the config, or the defaults, by them.
+
+    Raises ConfigError where they are out of range.
+    """
+    own = {field.name: settings.pop(field.name) for field in fields(kind) if field.name in settings}
+    return replace(config, **own) if config is not None else kind(**own)
 
 
 def check_length(text: str, name: str, tokens: int) -> None:
@@ -65,8 +86,8 @@ class TextModel:
                 f"{self._name} computes numbers that are not finite: it is damaged, or its training diverged"
             )
 
-    def _bans(self, words: Sequence[str]) -> list[list[int]]:
-        """The ids of words that are not to be written.
+    def _bad_ids(self, words: Sequence[str]) -> list[list[int]]:
+        """Give the ids of words that are not to be written.
 
         Raises ConfigError for one that is empty, or a text alone, and DataError for one that no output could hold.
         """

@@ -6,8 +6,8 @@ import pytest
 
 import toolkit
 from tests.interop.foreign_models import edit
-from tests.tokenization.test_foreign_library import content as byte_level
 from tests.tokenization.test_foreign import trained
+from tests.tokenization.test_foreign_library import content as byte_level
 from toolkit.interop import export_model, import_model
 from toolkit.models.gpt import GPTConfig
 from toolkit.tokenization.special import BOS

@@ -13,7 +13,7 @@ import pytest
 
 from tests.checks import random_model, small_config, small_gpt_config
 from toolkit.decoding import ContinuationConfig, GenerationConfig, generate, score
-from toolkit.interop.ctranslate2 import Reading, read, write, write_weights
+from toolkit.interop.ctranslate2 import StoredModel, read, write, write_weights
 from toolkit.interop.ctranslate2_file import read_variables
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.gpt import ABSENT, GPT
@@ -49,11 +49,11 @@ def expected(name: str) -> dict[str, Any]:
     return json.loads((FIXTURES / name / "expected.json").read_text(encoding="utf-8"))
 
 
-def ids(reading: Reading, tokens: list[str]) -> list[int]:
+def ids(reading: StoredModel, tokens: list[str]) -> list[int]:
     return reading.vocabulary.ours(map(reading.tokens.index, tokens))
 
 
-def tokens(reading: Reading, ours: list[int]) -> list[str]:
+def tokens(reading: StoredModel, ours: list[int]) -> list[str]:
     return [reading.tokens[index] for index in reading.vocabulary.foreign(ours)]
 
 

@@ -12,9 +12,8 @@ import pytest
 from tests.checks import random_model, small_config, small_gpt_config
 from tests.interop.test_ctranslate2 import FIXTURES, TOKENS
 from toolkit.errors import ModelError
-from toolkit.interop.ctranslate2 import read, write_weights
+from toolkit.interop.ctranslate2 import distinct, read, write_weights
 from toolkit.interop.ctranslate2_file import Variables, dequantised, read_variables, write_variables
-from toolkit.interop.ctranslate2_tokens import distinct
 from toolkit.models.gpt import ABSENT, GPT
 from toolkit.models.seq2seq import Seq2Seq
 

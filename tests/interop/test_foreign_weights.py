@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save, save_file
 
 from toolkit.errors import ModelError
-from toolkit.interop.foreign_weights import ForeignWeights
+from toolkit.interop.hugging_face_files import ForeignWeights
 
 TENSORS = {
     "a.weight": np.arange(6, dtype=np.float32).reshape(2, 3) / 3,

@@ -5,11 +5,11 @@ import pytest
 from sentencepiece import SentencePieceProcessor
 
 from tests.interop.plain_library import PlainTokenizer
-from tests.tokenization.test_foreign_library import content
 from tests.tokenization.test_foreign import BYTES, SOURCE, TARGET, pieces_of, trained
+from tests.tokenization.test_foreign_library import content
 from tests.tokenization.traps import CORPUS
 from toolkit.errors import ModelError
-from toolkit.interop.foreign_settings import ForeignSettings
+from toolkit.interop.hugging_face_files import ForeignSettings
 from toolkit.interop.tokenizer_json import fields
 from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
 from toolkit.interop.tokenizer_writing import write_tokenizer

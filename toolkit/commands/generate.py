@@ -21,11 +21,11 @@ from toolkit.commands.lines import (
     one_text,
     tell_one_text,
 )
-from toolkit.continuations import Continuation
 from toolkit.decoding import ContinuationConfig
 from toolkit.display import json_text, tell
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.language_model import BATCH_SIZE
+from toolkit.outputs import Continuation
 
 # Of the context, what a prompt that is cut off leaves for its continuation.
 _PART = 4

@@ -14,7 +14,7 @@ from toolkit.commands.lines import Answer, LongLines, Window, Work, answered, ch
 from toolkit.data.lines import LONGEST_LINE
 from toolkit.display import json_text
 from toolkit.errors import ConfigError, DataError, LengthError
-from toolkit.translations import Translation
+from toolkit.outputs import Translation
 from toolkit.translator import BATCH_SIZE
 from toolkit.untrusted import UnfitError, parse_json
 
@@ -100,7 +100,7 @@ class _Work(Work):
         requests = [*map(self._fitting, _requests(window, self._command.long_lines))]
         places = [window.where(number) for number, (_, targets) in enumerate(requests, start=1) for _ in targets or ()]
         scored = iter(
-            self._translator.scores(
+            self._translator.score(
                 [source for source, targets in requests for _ in targets or ()],
                 [target for _, targets in requests for target in targets or ()],
                 length_penalty=self._command.length_penalty,

@@ -141,16 +141,24 @@ class _Work(Work):
     def _translated(self, window: Window, cut: Sequence[int]) -> list[str]:
         command = self._command
         prefixes = window.partners or ([command.prefix] * len(window.lines) if command.prefix else None)
-        places = (command.batch_size, window.where, prefixes, window.spoken_before)
-        given = (window.lines, command.generation, *places, command.bad_words)
+        settings = {
+            "prefix": prefixes or "",
+            "bad_words": command.bad_words,
+            "batch_size": command.batch_size,
+            "where": window.where,
+            "first": window.spoken_before,
+        }
         if not command.json:
+            found = self._translator.translate(window.lines, command.generation, **settings)
             # A model can write any character, a line feed too; a translation is one line all the same.
-            return [re.sub(r"[\r\n]+", " ", translation) for translation in self._translator.translate_all(*given)]
-        found = self._translator.translations(*given, alignments=command.alignments)
+            return [re.sub(r"[\r\n]+", " ", translation) for translation in found]
+        groups = self._translator.translate_n(
+            window.lines, command.generation, alignments=command.alignments, **settings
+        )
         return [
             json_text(
                 {"source": line, "translations": [each.to_dict() for each in group]}
                 | ({"truncated": True} if place in cut else {})
             )
-            for place, (line, group) in enumerate(zip(window.lines, found, strict=True))
+            for place, (line, group) in enumerate(zip(window.lines, groups, strict=True))
         ]

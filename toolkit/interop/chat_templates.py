@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, get_args
 
-from toolkit.interop.foreign_settings import Config
+from toolkit.interop.hugging_face_files import Config
 from toolkit.models.gpt import GPTConfig
 from toolkit.tokenization.chat_template import AROUND, NAMES, TemplateName
 from toolkit.tokenization.normal_form import normal_form

@@ -17,6 +17,7 @@ so that the begin mark is the caller's to put in front. With our own tokenizers,
   hardly ever would.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,16 +27,22 @@ import numpy as np
 
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
-from toolkit.interop.ctranslate2_config import ACTIVATIONS, SEQ2SEQ_EPS, gpt_config, is_interleaved, seq2seq_config
-from toolkit.interop.ctranslate2_file import MODEL_FILE, Variables, write_variables
-from toolkit.interop.ctranslate2_parts import parts
-from toolkit.interop.ctranslate2_tokens import ALONE, SHARED, SOURCE, TARGET, Union, distinct, read_tokens, write_tokens
-from toolkit.interop.ctranslate2_variables import Source
-from toolkit.interop.foreign_settings import OWN_ENTRY, Config, ForeignSettings, own_settings
+from toolkit.interop.ctranslate2_file import MODEL_FILE, Variables, VariableSource, write_variables
+from toolkit.interop.ctranslate2_spec import (
+    ENCODINGS,
+    SEQ2SEQ_EPS,
+    entries,
+    gpt_config,
+    is_interleaved,
+    numbers,
+    seq2seq_config,
+    tables,
+)
+from toolkit.interop.hugging_face_files import OWN_ENTRY, Config, ForeignSettings, own_settings
+from toolkit.interop.mapping import OUTPUT, OUTPUT_BIAS, SOURCE, TARGET, stacks, written_waves
 from toolkit.interop.tokenizer_directory import own_end
 from toolkit.interop.tokenizer_writing import write_models
 from toolkit.interop.vocabulary import Vocabulary, in_own_order, with_own_begin
-from toolkit.interop.written_positions import written_waves
 from toolkit.models.gpt import ABSENT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, new_model, write_json
@@ -43,8 +50,14 @@ from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.foreign import ForeignSentencePieceTokenizer
 from toolkit.tokenization.special import BOS, EOS, UNK
+from toolkit.tokenization.tokenizer import write_file
+from toolkit.untrusted import VOCABULARY_BYTES, Items, Text, check, parse_json, read_bytes
 
 SEQ2SEQ, DECODER = ("TransformerSpec", 7), ("TransformerDecoderSpec", 8)  # specifications, with their revisions
+
+_SHARED, _SOURCES, _TARGETS, _ALONE = "shared_vocabulary", "source_vocabulary", "target_vocabulary", "vocabulary"
+
+_TOKENS = Items(Text())
 
 # Sinusoidal positions have no end in ours, and are a table in theirs: as long as the sources that it reads by default.
 _POSITIONS = 1024
@@ -71,7 +84,7 @@ def write_weights(model: Model, tokens: Sequence[str], directory: Path, half: bo
     config = model.config
     if len(tokens) != config.vocab_size or len(set(tokens)) != len(tokens):
         raise ModelError(f"{len(set(tokens))} different tokens are given for a model of {config.vocab_size}")
-    write_tokens(directory, SHARED if isinstance(model, Seq2Seq) else ALONE, tokens)
+    write_tokens(directory, _SHARED if isinstance(model, Seq2Seq) else _ALONE, tokens)
     write_json(directory / CONFIG_FILE, _configuration(config, tokens))
     write_variables(directory / MODEL_FILE, _variables(model), half)
 
@@ -91,54 +104,22 @@ def _configuration(config: Config, tokens: Sequence[str]) -> dict:
 def _variables(model: Model) -> Variables:
     """Everything in model.bin. An array of ours that has several names in theirs is stored once."""
     config, ours = with_own_begin(model.config, model.arrays())
-    found, aliases, written = _attributes(config), {}, {}
-    for part in parts(config):
-        if part.ours in written:
-            aliases[part.theirs] = written[part.ours]
-            continue
-        written[part.ours] = part.theirs
-        found |= part.write(ours)
+    found, aliases = numbers(config), {}
+    for table in tables(config):
+        first, *others = table.theirs
+        found |= table.write(ours)
+        aliases |= dict.fromkeys(others, first)
+    for entry in entries(config, {name: array.shape for name, array in ours.items()}):
+        found |= entry.write(ours.get(entry.ours))
     if config.positions.startswith("sinusoidal"):
-        found["decoder/position_encodings/encodings"] = _encodings(config, model.parameter_count)
-        if isinstance(config, Seq2SeqConfig):
-            aliases["encoder/position_encodings/encodings"] = "decoder/position_encodings/encodings"
+        first, *others = (ENCODINGS.format(side=side) for side in reversed(stacks(config)))
+        length = config.max_length if isinstance(config, GPTConfig) else max(_POSITIONS, config.max_length)
+        found[first] = written_waves(config, length, model.parameter_count)
+        aliases |= dict.fromkeys(others, first)
     return Variables(*(SEQ2SEQ if isinstance(model, Seq2Seq) else DECODER), found, aliases)
 
 
-def _encodings(config: Config, size: int) -> Array:
-    length = config.max_length if isinstance(config, GPTConfig) else max(_POSITIONS, config.max_length)
-    return written_waves(config, length, size)
-
-
-def _attributes(config: Config) -> dict[str, Array]:
-    """What theirs stores as single numbers."""
-    flag, short, integer = np.int8, np.int16, np.int32
-    is_gpt = isinstance(config, GPTConfig)
-    shared = {
-        "num_heads": short(config.heads),
-        "pre_norm": flag(is_gpt or config.norm == "pre"),
-        "activation": flag(ACTIVATIONS["silu" if config.activation == "swiglu" else config.activation]),
-        "scale_embeddings": flag(not is_gpt and config.scale_embedding),
-    }
-    found = {f"decoder/{name}": value for name, value in shared.items()}
-    found |= {"decoder/alignment_layer": short(-1), "decoder/alignment_heads": short(1)}
-    for name in ("alibi", "alibi_use_positive_positions", "scale_alibi", "start_from_zero_embedding"):
-        found[f"decoder/{name}"] = flag(False)
-    if not is_gpt:
-        found |= {f"encoder/{name}": value for name, value in shared.items()}
-        return found | {"encoder/embeddings_merge": flag(0)}
-    for index in range(config.layers):
-        attention = f"decoder/layer_{index}/self_attention"
-        if config.key_value_heads not in (0, config.heads):
-            found[f"{attention}/num_heads_kv"] = integer(config.key_value_heads)
-        if config.positions == "rotary":
-            found[f"{attention}/rotary_dim"] = integer(0)  # all of a head
-            found[f"{attention}/rotary_interleave"] = flag(False)
-            found[f"{attention}/rotary_base"] = np.float32(config.rotary_base)
-    return found
-
-
-class Reading(NamedTuple):
+class StoredModel(NamedTuple):
     """A model as its directory has it, with ids of its own."""
 
     config: Config
@@ -164,7 +145,7 @@ class Reading(NamedTuple):
         return model
 
 
-def read(directory: Path, end_token: str | None = None) -> Reading:
+def read(directory: Path, end_token: str | None = None) -> StoredModel:
     """Read a model of a published or an own directory, whatever type of numbers its weights are stored in.
 
     Two vocabularies become one (see `Union`). Not everything is in a directory: rotary positions have no context, so
@@ -176,13 +157,13 @@ def read(directory: Path, end_token: str | None = None) -> Reading:
     Raises ModelError for what is missing, damaged, or has no counterpart here, naming it, and ConfigError for an end
     token where none can be chosen.
     """
-    own, source = ForeignSettings(directory), Source(directory / MODEL_FILE)
+    own, source = ForeignSettings(directory), VariableSource(directory / MODEL_FILE)
     settings = own.values
     if source.specification == SEQ2SEQ[0]:
         config, arrays, tokens = _read_seq2seq(directory, source, settings)
     elif source.specification == DECODER[0]:
         config = gpt_config(source, settings)
-        arrays, tokens = _read_arrays(source, config), read_tokens(directory, ALONE)
+        arrays, tokens = _read_arrays(source, config), read_tokens(directory, _ALONE)
     else:
         raise source.refusal(f"is a {source.specification}: {SEQ2SEQ[0]} and {DECODER[0]} are what is read")
     if len(tokens) != config.vocab_size:
@@ -198,14 +179,14 @@ def read(directory: Path, end_token: str | None = None) -> Reading:
         if end_token is not None:
             vocabulary = _plan(source, settings | {"eos_token": end_token}, tokens)
     source.check_all_taken()
-    if "output_bias" in arrays:  # some forbid a token by -inf
-        arrays["output_bias"] = np.maximum(arrays["output_bias"], np.float32(ABSENT))
+    if OUTPUT_BIAS in arrays:  # some forbid a token by -inf
+        arrays[OUTPUT_BIAS] = np.maximum(arrays[OUTPUT_BIAS], np.float32(ABSENT))
     new_model(config).check_arrays(arrays, str(source.path))
-    return Reading(config, arrays, tokens, vocabulary)
+    return StoredModel(config, arrays, tokens, vocabulary)
 
 
 def _read_seq2seq(
-    directory: Path, source: Source, settings: dict[str, Any]
+    directory: Path, source: VariableSource, settings: dict[str, Any]
 ) -> tuple[Seq2SeqConfig, dict[str, Array], list[str]]:
     if settings.get("add_source_bos"):
         raise ModelError(f"{directory / CONFIG_FILE} puts a begin mark before every source: ours have an end mark only")
@@ -213,24 +194,24 @@ def _read_seq2seq(
         raise ModelError(f"{directory / CONFIG_FILE} has no token that outputs begin with: every output needs one here")
     config = seq2seq_config(source, settings)
     arrays = _read_arrays(source, config)
-    if not any((directory / f"{SOURCE}.{end}").exists() for end in ("json", "txt")):
-        return config, arrays, read_tokens(directory, SHARED)
-    union = Union(read_tokens(directory, SOURCE), read_tokens(directory, TARGET))
+    if not any((directory / f"{_SOURCES}.{end}").exists() for end in ("json", "txt")):
+        return config, arrays, read_tokens(directory, _SHARED)
+    union = Union(read_tokens(directory, _SOURCES), read_tokens(directory, _TARGETS))
     if config.tie == "all":  # equal tables, but not of equal tokens
         raise ModelError(f"{directory} has two vocabularies for one table of embeddings: copy it again")
-    arrays["source.embedding.table"] = union.source_table(arrays["source.embedding.table"])
-    for name in {"target.embedding.table", "output.table"} & arrays.keys():
+    arrays[SOURCE] = union.source_table(arrays[SOURCE])
+    for name in {TARGET, OUTPUT} & arrays.keys():
         arrays[name] = union.target_table(arrays[name])
-    arrays["output_bias"] = union.output_bias(arrays.get("output_bias"))
+    arrays[OUTPUT_BIAS] = union.output_bias(arrays.get(OUTPUT_BIAS))
     return replace(config, vocab_size=len(union.tokens), output_bias=True), arrays, union.tokens
 
 
-def _read_arrays(source: Source, config: Config) -> dict[str, Array]:
-    """Ours by their names."""
-    arrays: dict[str, Array] = {}
-    for part in parts(config):
-        if part.ours not in arrays:
-            arrays |= part.read(source.take)
+def _read_arrays(source: VariableSource, config: Config) -> dict[str, Array]:
+    """Read ours by their names."""
+    shapes = {name: parameter.shape for name, parameter in new_model(config).parameters().items()}
+    arrays = {table.ours: table.read(source) for table in tables(config)}
+    found = {entry.ours: entry.read(source) for entry in entries(config, shapes)}
+    arrays |= {name: array for name, array in found.items() if name in shapes}
     turned = isinstance(config, GPTConfig) and is_interleaved(source, config)
     for name, array in arrays.items():
         if name.endswith("positions.embedding.table"):
@@ -249,7 +230,7 @@ def _in_halves(array: Array, config: GPTConfig) -> Array:
     return array[..., columns]
 
 
-def _plan(source: Source, settings: dict[str, Any], tokens: list[str]) -> Vocabulary:
+def _plan(source: VariableSource, settings: dict[str, Any], tokens: list[str]) -> Vocabulary:
     """The special tokens of a model from elsewhere, by what its settings call them."""
     ids = {token: index for index, token in reversed(list(enumerate(tokens)))}
     unk, bos, eos = (settings.get(f"{name}_token", usual) for name, usual in _SPECIAL.items())
@@ -268,3 +249,71 @@ def _plan(source: Source, settings: dict[str, Any], tokens: list[str]) -> Vocabu
 
 _SPECIAL = {"unk": "<unk>", "bos": "<s>", "eos": "</s>"}  # and what they are called where nothing is said
 _PADDING = ("<pad>", "<blank>", "[PAD]")
+
+
+def distinct(tokens: Sequence[str]) -> list[str]:
+    """Tokens with another name for each that is called like another: CTranslate2 knows them by their names.
+
+    The end mark keeps its name, where an imported model has one token for several purposes; of others the first does.
+    """
+    taken = set(tokens)
+    found: dict[str, int] = {}
+    for index in sorted(range(len(tokens)), key=lambda index: index != EOS):
+        name, end = tokens[index], ""
+        while name in found or (end and name in taken):
+            name, end = f"<|{index}{end}|>", f"{end}_"
+        found[name] = index
+    return sorted(found, key=found.__getitem__)
+
+
+def write_tokens(directory: Path, name: str, tokens: Sequence[str]) -> None:
+    """Write one of the lists.  Raises DataError where that fails."""
+    write_file(directory, f"{name}.json", (json.dumps(list(tokens), ensure_ascii=False, indent=0) + "\n").encode())
+
+
+def read_tokens(directory: Path, *names: str) -> list[str]:
+    """The tokens in the first of these lists that is there, as JSON or, as older versions wrote it, one on each line.
+
+    Raises ModelError where none is there, or it is damaged.
+    """
+    for path in (directory / f"{name}.{end}" for name in names for end in ("json", "txt")):
+        try:
+            content = read_bytes(path, VOCABULARY_BYTES)
+            if path.suffix == ".txt":
+                return content.decode().removesuffix("\n").split("\n")
+            return check(parse_json(content), _TOKENS)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ModelError(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError:
+            raise ModelError(f"{path} is damaged: it is not a list of tokens in UTF-8") from None
+    raise ModelError(f"{directory} is not a whole CTranslate2 model: it has no {names[-1]}.json")
+
+
+class Union:
+    """Two vocabularies as one: the tokens of targets, then those that sources alone have."""
+
+    def __init__(self, source: Sequence[str], target: Sequence[str]):
+        known = {token: index for index, token in enumerate(target)}
+        new = list(dict.fromkeys(token for token in source if token not in known))
+        known |= {token: len(target) + index for index, token in enumerate(new)}
+        self.tokens = [*target, *new]
+        self._of_source = np.array([known[token] for token in source], np.int64)
+        self._targets = len(target)
+
+    def source_table(self, table: Array) -> Array:
+        """Rows of sources in their new places, and zeros.  Shapes: (source size, D) -> (V, D)."""
+        rows = np.zeros((len(self.tokens), table.shape[1]), table.dtype)
+        rows[self._of_source] = table
+        return rows
+
+    def target_table(self, table: Array) -> Array:
+        """Shapes: (target size, D) -> (V, D)."""
+        return np.pad(table, ((0, len(self.tokens) - self._targets), (0, 0)))
+
+    def output_bias(self, bias: Array | None) -> Array:
+        """What sources alone have is never written.  Shapes: (target size,) -> (V,)."""
+        found = np.full(len(self.tokens), ABSENT, np.float32)
+        found[: self._targets] = 0 if bias is None else bias
+        return found

@@ -1,4 +1,4 @@
-"""The file model.bin of CTranslate2: named arrays, some of them under several names.
+"""The file model.bin of CTranslate2: named arrays ("variables"), some of them under several names.
 
 Little-endian, one thing after the other, as its Python package writes it (`ctranslate2.specs.model_spec`, version 6):
 
@@ -11,7 +11,7 @@ A string is its length with the final zero byte (u16), its bytes, and that zero.
 
 import mmap
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -140,7 +140,7 @@ class _Reader:
 
 
 def dequantised(variables: Mapping[str, Array], name: str) -> Array:
-    """A variable in float32: one of int8 or int16 divided by its scale, of which int8 has one for every row.
+    """Give a variable in float32: one of int8 or int16 divided by its scale, of which int8 has one for every row.
 
     Raises ModelError where it is of another type, or where no scale that belongs to it lies beside.
     """
@@ -153,3 +153,108 @@ def dequantised(variables: Mapping[str, Array], name: str) -> Array:
         raise ModelError(f"{name} is stored as {array.dtype}, and no scale that fits lies beside it")
     columns = (1,) * (array.ndim - scale.ndim if scale.ndim else 0)
     return (array / scale.reshape(scale.shape + columns)).astype(np.float32)
+
+
+# Variables that change nothing here: which attention is shown as alignment, how features that are refused would work,
+# and what another variable says too.
+_WITHOUT_EFFECT = {
+    "alignment_layer",
+    "alignment_heads",
+    "alibi_use_positive_positions",
+    "scale_alibi",
+    "embeddings_merge",
+    "multi_query_attention",
+}
+# Variables that change nothing where they are 0.
+_SWITCHES = {"alibi", "layer_norm_use_residual", "start_from_zero_embedding"}
+
+
+class VariableSource:
+    """Hands out variables and remembers which, so that nothing of a model is overlooked."""
+
+    def __init__(self, path: Path):
+        """Read the file.  Raises ModelError where it is missing, damaged, or of another version."""
+        self.path = path
+        self.specification, _, self._arrays, self._aliases = read_variables(path)
+        self._taken: set[str] = set()
+
+    def names(self) -> list[str]:
+        return sorted({*self._arrays, *self._aliases})
+
+    @property
+    def size(self) -> int:
+        """Numbers in all arrays together."""
+        return sum(array.size for array in self._arrays.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays or name in self._aliases
+
+    def add(self, name: str, array: Array) -> None:
+        """Add an array that the file leaves to a rule."""
+        self._arrays[name] = array
+
+    def tensor(self, name: str, shape: tuple[int, ...] | None = None, needed: bool = True) -> Array | None:
+        """Give a variable in float32, of this shape; None where it is missing and not needed.
+
+        Raises ModelError where it is missing and needed, damaged, or of another shape.
+        """
+        if name not in self:
+            if needed:
+                raise self.refusal(f"has no {name}, which every model of its kind has here")
+            return None
+        self._taken.add(name)
+        try:
+            found = dequantised(self._arrays, self._aliases.get(name, name))
+        except ModelError as error:
+            raise ModelError(f"{self.path}: {error}") from None
+        if shape is not None and found.shape != shape:
+            raise ModelError(f"{self.path}: {name} has shape {found.shape}, the model expects {shape}")
+        return found
+
+    def mark_read(self, names: Collection[str]) -> None:
+        """Count variables as read which say nothing that another has not said."""
+        self._taken.update(names)
+
+    def number(self, name: str, default: float) -> float:
+        """Give a single number, `default` where it is missing.  Raises ModelError where it is an array."""
+        if name not in self:
+            return default
+        self._taken.add(name)
+        array = self._arrays[self._aliases.get(name, name)]
+        if array.size != 1 or not np.isfinite(array).all():
+            raise self.refusal(f"is damaged: {name} is not a number")
+        return array.item()
+
+    def agreed(self, names: Iterable[str], default: float) -> float:
+        """Give the number that several variables are.  Raises ModelError where they differ."""
+        values = {name: self.number(name, default) for name in names}
+        first = next(iter(values), "")
+        for name, value in values.items():
+            if value != values[first]:
+                raise self.refusal(f"has {value:g} as {name} and {values[first]:g} as {first}: here they are one")
+        return values.get(first, default)
+
+    def is_same(self, first: str, second: str) -> bool:
+        """True if two names are one array: by an alias, or because all is equal."""
+        if self._aliases.get(first, first) == self._aliases.get(second, second):
+            self._taken |= {first, second}
+            return True
+        return np.array_equal(self.tensor(first), self.tensor(second))
+
+    def is_stored_as(self, name: str, kind: str) -> bool:
+        """True if there is a variable of that name with numbers of that kind of NumPy: "f", "f2" or the like."""
+        found = self._arrays.get(self._aliases.get(name, name))
+        return found is not None and found.dtype.str[1:].startswith(kind)
+
+    def check_all_taken(self) -> None:
+        """Raises ModelError, naming it, where there is something that nobody asked for."""
+        for name in self.names():
+            last = name.rpartition("/")[2]
+            is_scale = name.endswith("_scale") and name.removesuffix("_scale") in self._taken
+            if name in self._taken or is_scale or last in _WITHOUT_EFFECT:
+                continue
+            if last not in _SWITCHES or self.number(name, 0):
+                raise self.refusal(f"has {name}, for which this toolkit has no counterpart")
+
+    def refusal(self, what: str) -> ModelError:
+        return ModelError(f"{self.path} {what}")

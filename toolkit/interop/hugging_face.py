@@ -10,20 +10,23 @@ from safetensors.numpy import save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.functional.arrays import Array
-from toolkit.interop.architecture import Architecture
 from toolkit.interop.chat_templates import end_of
 from toolkit.interop.encoder_decoders import Marian, Pegasus
-from toolkit.interop.foreign_settings import GENERATION_FILE, OWN_ENTRY, Config, ForeignSettings, own_settings
-from toolkit.interop.foreign_weights import ForeignWeights
-from toolkit.interop.generation_settings import (
+from toolkit.interop.hugging_face_files import (
+    GENERATION_FILE,
+    OWN_ENTRY,
+    Config,
+    ForeignSettings,
+    ForeignWeights,
     check_generation,
     exported_generation,
     generation_notes,
     kept_generation,
+    own_settings,
 )
 from toolkit.interop.language_models import GPT2, Llama, Starcoder2
+from toolkit.interop.mapping import OUTPUT_BIAS, Architecture, features, with_written_positions
 from toolkit.interop.vocabulary import Vocabulary, in_foreign_order, in_own_order
-from toolkit.interop.written_positions import with_written_positions
 from toolkit.models.gpt import ABSENT
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, is_larger, new_model, write_json
@@ -119,17 +122,14 @@ class HuggingFaceModel:
     def _arrays(self) -> dict[str, Array]:
         """Our parameters by name, tokens in the foreign order; an output bias only where the model has one."""
         config, architecture, weights = self._config, self.architecture, self._weights
-        arrays = {table.ours: table.read(weights, self.size, config.width) for table in architecture.tables(config)}
+        shape = self.size, config.width
+        arrays = {table.ours: table.read(weights, shape) for table in architecture.tables[config.tie]}
         bias = self._output_bias()
         if bias is not None:
-            arrays["output_bias"] = bias
-        own = new_model(config).parameters()
-        for entry in architecture.entries(config):
-            shape = own[entry.ours].shape if entry.ours in own else (sum(entry.theirs.values()),)
-            value = entry.read(weights, shape)
-            if entry.ours in own:
-                arrays[entry.ours] = value
-        return arrays
+            arrays[OUTPUT_BIAS] = bias
+        shapes = {name: parameter.shape for name, parameter in new_model(config).parameters().items()}
+        found = {entry.ours: entry.read(weights) for entry in architecture.entries(config, shapes)}
+        return arrays | {name: value for name, value in found.items() if name in shapes}
 
     def _output_bias(self) -> Array | None:
         """(foreign size,): what is added to the scores of tokens, if anything; none is less probable than ABSENT."""
@@ -188,7 +188,6 @@ def write_hugging_face(
     settings = {
         "architectures": [architecture.name],
         "model_type": architecture.model_type,
-        "vocab_size": config.vocab_size,
         **architecture.write_config(config),
         **special,
         "forced_eos_token_id": None,  # at the length limit, an output is cut off
@@ -225,7 +224,7 @@ def fitting_architecture(config: Config) -> Architecture:
     reasons = []
     for architecture in ARCHITECTURES:
         if isinstance(config, architecture.config_class):
-            wrong = architecture.misfits(config)
+            wrong = [feature for feature in features(config) if feature not in architecture.has]
             if not wrong:
                 return architecture
             reasons.append(f"{architecture.name} has no {' and no '.join(wrong)}")
@@ -234,12 +233,12 @@ def fitting_architecture(config: Config) -> Architecture:
 
 def _tensors(architecture: Architecture, config: Config, arrays: Mapping[str, Array]) -> dict[str, Array]:
     tensors: dict[str, Array] = {}
-    for table in architecture.tables(config):
-        tensors.update(dict.fromkeys(table.written, arrays[table.ours]))
-    for entry in architecture.entries(config):
+    for table in architecture.tables[config.tie]:
+        tensors |= table.write(arrays)
+    for entry in architecture.entries(config, {name: array.shape for name, array in arrays.items()}):
         tensors.update(entry.write(arrays.get(entry.ours)))
     if architecture.output_bias:
-        bias = arrays.get("output_bias")
+        bias = arrays.get(OUTPUT_BIAS)
         tensors[architecture.output_bias] = np.zeros((1, config.vocab_size)) if bias is None else bias[None]
     return tensors
 

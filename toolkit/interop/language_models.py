@@ -1,47 +1,54 @@
-"""Our decoder-only model, and three classes that compute the same for some of its settings: GPT2LMHeadModel with
-learned positions, LlamaForCausalLM and Starcoder2ForCausalLM with rotary ones.
+"""The classes of transformers that compute the same as our decoder-only model for some of its settings:
+GPT2LMHeadModel with learned positions, LlamaForCausalLM and Starcoder2ForCausalLM with rotary ones.
 """
+# ruff: noqa: RUF012  (the classes are tables)
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from toolkit.errors import ModelError
-from toolkit.interop.architecture import (
+from toolkit.interop.hugging_face_files import ForeignSettings, ForeignWeights
+from toolkit.interop.mapping import (
+    EMBEDDING,
+    LM_HEAD,
+    OUTPUT,
     Architecture,
     Entry,
+    Setting,
     Table,
-    linear,
-    norm,
-    read_activation,
-    same_tables,
+    Tensors,
+    Written,
     untied_note,
-    written_activation,
 )
-from toolkit.interop.foreign_settings import ForeignSettings
-from toolkit.interop.foreign_weights import ForeignWeights
 from toolkit.models.gpt import GPTConfig
 
-_EMBEDDING, _OUTPUT, _LM_HEAD = "trunk.input.embedding.table", "output.table", "lm_head.weight"
+_PLAIN_ACTIVATIONS = {"relu", "gelu", "gelu_tanh", "silu"}
 
 
 class LanguageModel(Architecture):
+    """What the classes of language models share: the embedding may be the output table too."""
+
     config_class = GPTConfig
     table: str  # name of the embedding
-    ties: ClassVar[bool] = True  # whether that is the output table too, where config.json does not say
+    ties = True  # the embedding is the output table too, where config.json does not say
 
-    def tables(self, config: GPTConfig) -> Sequence[Table]:
-        if config.tie:
-            return [Table(_EMBEDDING, (self.table, _LM_HEAD), (self.table,))]
-        return [Table(_EMBEDDING, (self.table,), (self.table,)), Table(_OUTPUT, (_LM_HEAD,), (_LM_HEAD,))]
+    def declared_tie(self, settings: ForeignSettings) -> bool:
+        return settings.get("tie_word_embeddings", self.ties)
 
-    def is_tied(self, settings: ForeignSettings, weights: ForeignWeights) -> bool:
-        """Whether the output table is the embedding: not where a file has two that differ, whatever it says."""
-        tied = settings.get("tie_word_embeddings", self.ties)
-        return tied and same_tables(weights, self.table, _LM_HEAD)
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Untie the tables where a file has two that differ, whatever it says."""
+        return {"tie": self.declared_tie(settings) and weights.are_equal(self.table, LM_HEAD)}
 
     def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: GPTConfig) -> list[str]:
-        is_other = settings.get("tie_word_embeddings", self.ties) and not config.tie
-        return [untied_note(_LM_HEAD, "tie_word_embeddings")] if is_other else []
+        is_other = self.declared_tie(settings) and not config.tie
+        return [untied_note(LM_HEAD, "tie_word_embeddings")] if is_other else []
+
+
+def _language_model_tables(embedding: str) -> dict[bool, tuple[Table, ...]]:
+    return {
+        True: (Table(EMBEDDING, (embedding, LM_HEAD)),),
+        False: (Table(EMBEDDING, (embedding,)), Table(OUTPUT, (LM_HEAD,))),
+    }
 
 
 class GPT2(LanguageModel):
@@ -49,190 +56,147 @@ class GPT2(LanguageModel):
 
     name, model_type, prefix = "GPT2LMHeadModel", "gpt2", "transformer."
     begins_texts = False
-    table = "transformer.wte.weight"
-    aliases: ClassVar[Mapping[str, str]] = {
+    redundant = (".attn.bias", ".attn.masked_bias")  # older files hold the causal mask, and the score of what it hides
+    has = {"learned positions", "LayerNorm", *_PLAIN_ACTIVATIONS}
+    fields = {"bias": True, "positions": "learned"}
+    settings = (
+        Setting("vocab_size", "vocab_size", 50257),
+        Setting("n_embd", "width", 768),
+        Setting("n_layer", "layers", 12),
+        Setting("n_head", "heads", 12),
+        Setting("n_inner", "feed_forward", lambda found: 4 * found["width"]),
+        Setting("activation_function", "activation", "gelu_new"),
+        Setting("layer_norm_epsilon", "norm_eps", 1e-5),
+        Setting("n_positions", "max_length", 1024),
+        Written("tie_word_embeddings", lambda config: config.tie),
+        Setting("embd_pdrop", "embedding_dropout", 0.1),
+        Setting("attn_pdrop", "attention_dropout", 0.1),
+        Setting("resid_pdrop", "residual_dropout", 0.1),
+    )
+    expected = {
+        "scale_attn_weights": (True,),
+        "scale_attn_by_inverse_layer_idx": (False,),
+        "reorder_and_upcast_attn": (False,),
+        "add_cross_attention": (False,),
+    }
+    aliases = {
         "hidden_size": "n_embd",
         "max_position_embeddings": "n_positions",
         "num_attention_heads": "n_head",
         "num_hidden_layers": "n_layer",
     }
+    tensors = Tensors(
+        layer="transformer.h.{layer}.",
+        parts={
+            "attention_norm": "ln_1",
+            "attention_input": "attn.c_attn",
+            "attention_output": "attn.c_proj",
+            "feed_forward_norm": "ln_2",
+            "up": "mlp.c_fc",
+            "down": "mlp.c_proj",
+        },
+        norm="transformer.ln_f",
+        positions="transformer.wpe.weight",
+        transposed=False,
+    )
+    table = "transformer.wte.weight"
+    tables = _language_model_tables(table)
 
-    def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
-        settings.expect("scale_attn_weights", True)
-        for name in ("scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "add_cross_attention"):
-            settings.expect(name, False)
-        width = settings.count("n_embd", 768)
-        residual = settings.get("resid_pdrop", 0.1)
-        return GPTConfig(
-            vocab_size=settings.count("vocab_size", 50257),
-            width=width,
-            layers=settings.count("n_layer", 12),
-            heads=settings.count("n_head", 12),
-            feed_forward=settings.count("n_inner", 4 * width),
-            activation=read_activation(settings, "activation_function", "gelu_new"),
-            norm_eps=settings.get("layer_norm_epsilon", 1e-5),
-            bias=True,
-            positions="learned",
-            max_length=settings.count("n_positions", 1024),
-            tie=self.is_tied(settings, weights),
-            embedding_dropout=settings.get("embd_pdrop", 0.1),
-            attention_dropout=settings.get("attn_pdrop", 0.1),
-            residual_dropout=residual,
-        )
 
-    def write_config(self, config: GPTConfig) -> dict[str, Any]:
-        return {
-            "n_embd": config.width,
-            "n_layer": config.layers,
-            "n_head": config.heads,
-            "n_inner": config.feed_forward,
-            "activation_function": written_activation(config.activation),
-            "layer_norm_epsilon": config.norm_eps,
-            "n_positions": config.max_length,
-            "tie_word_embeddings": config.tie,
-            "embd_pdrop": config.embedding_dropout,
-            "attn_pdrop": config.attention_dropout,
-            "resid_pdrop": config.residual_dropout,
-        }
+_ROTARY_PARTS = {
+    "attention_norm": "input_layernorm",
+    "attention_input": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "attention_output": "self_attn.o_proj",
+    "feed_forward_norm": "post_attention_layernorm",
+}
 
-    def misfits(self, config: GPTConfig) -> list[str]:
-        """Sinusoidal positions fit: they are written as the table that they are."""
-        wrong = ["rotary positions"] if config.positions == "rotary" else []
-        return wrong + _misfits(config, rms=False, gated=False, grouped=False)
 
-    def entries(self, config: GPTConfig) -> Iterator[Entry]:
-        width = config.width
-        yield Entry("trunk.input.positions.embedding.table", {"transformer.wpe.weight": width})
-        for layer in range(config.layers):
-            ours, theirs = f"trunk.blocks.{layer}", f"transformer.h.{layer}"
-            yield from norm(f"{ours}.around_attention.norm", f"{theirs}.ln_1", width)
-            yield from norm(f"{ours}.around_feed_forward.norm", f"{theirs}.ln_2", width)
-            maps = {
-                "attention.query_key_value": {f"{theirs}.attn.c_attn": 3 * width},
-                "attention.output": {f"{theirs}.attn.c_proj": width},
-                "feed_forward.expand": {f"{theirs}.mlp.c_fc": config.feed_forward},
-                "feed_forward.contract": {f"{theirs}.mlp.c_proj": width},
-            }
-            for name, outputs in maps.items():
-                yield from linear(f"{ours}.{name}", outputs, transposed=False)
-        yield from norm("trunk.norm", "transformer.ln_f", width)
-
-    def is_redundant(self, name: str, weights: ForeignWeights, config: GPTConfig) -> bool:
-        """Older files hold the causal mask, and the score of what it hides."""
-        return name.endswith((".attn.bias", ".attn.masked_bias"))
+def _rotary_settings(
+    vocab_size: int,
+    width: int,
+    layers: int,
+    heads: int,
+    key_value_heads: int | Callable[[Mapping[str, Any]], int],
+    feed_forward: int,
+    max_length: int,
+) -> tuple[Setting | Written, ...]:
+    """Give the settings that Llama and Starcoder2 share, from what stands for those that config.json leaves out."""
+    return (
+        Setting("vocab_size", "vocab_size", vocab_size),
+        Setting("hidden_size", "width", width),
+        Setting("num_hidden_layers", "layers", layers),
+        Setting("num_attention_heads", "heads", heads),
+        Setting(
+            "num_key_value_heads", "key_value_heads", key_value_heads, value=lambda c: c.key_value_heads or c.heads
+        ),
+        Setting("intermediate_size", "feed_forward", feed_forward),
+        Setting("max_position_embeddings", "max_length", max_length),
+        Written("rope_theta", lambda config: config.rotary_base),
+        Written("rope_parameters", lambda config: {"rope_type": "default", "rope_theta": config.rotary_base}),
+        Written("tie_word_embeddings", lambda config: config.tie),
+        Setting("attention_dropout", "attention_dropout", 0.0),
+    )
 
 
 class _Rotary(LanguageModel):
     """What Llama and Starcoder2 share: rotary positions, grouped queries, and most names."""
 
+    redundant = (".rotary_emb.inv_freq",)  # files of the first years hold how fast the rotary positions turn
     table = "model.embed_tokens.weight"
+    tables = _language_model_tables(table)
 
-    usual: ClassVar[dict[str, Any]]  # what stands for settings that config.json leaves out
-
-    def _read(self, settings: ForeignSettings, weights: ForeignWeights, **own: Any) -> GPTConfig:
-        """own: the settings that the two call by different names, or only one of them has."""
-
-        def count(name: str) -> int:
-            return settings.count(name, self.usual[name])
-
-        width, heads, context = count("hidden_size"), count("num_attention_heads"), count("max_position_embeddings")
-        key_value_heads = settings.count("num_key_value_heads", self.usual.get("num_key_value_heads", heads))
-        settings.expect("head_dim", None, width // heads)
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
+        settings.expect("head_dim", None, found["width"] // found["heads"])
         kinds = settings.values.get("layer_types")
         settings.expect("layer_types", None, ["full_attention"] * (len(kinds) if isinstance(kinds, list) else 0))
         settings.expect("per_layer_config", None)
-        return GPTConfig(
-            vocab_size=count("vocab_size"),
-            width=width,
-            layers=count("num_hidden_layers"),
-            heads=heads,
-            key_value_heads=0 if key_value_heads == heads else key_value_heads,
-            feed_forward=count("intermediate_size"),
-            positions="rotary",
-            rotary_base=_rotary_base(settings),
-            max_length=min([context, *_shorter_contexts(settings, context).values()]),
-            tie=self.is_tied(settings, weights),
-            attention_dropout=settings.get("attention_dropout", 0.0),
-            **own,
-        )
+        context, grouped = found["max_length"], found["key_value_heads"] != found["heads"]
+        return {
+            **super().derived(settings, weights, found),
+            "key_value_heads": found["key_value_heads"] if grouped else 0,
+            "rotary_base": _rotary_base(settings),
+            "max_length": min([context, *_shorter_contexts(settings, context).values()]),
+        }
 
     def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: GPTConfig) -> list[str]:
-        context = settings.count("max_position_embeddings", self.usual["max_position_embeddings"])
-        shorter = _shorter_contexts(settings, context).items()
+        (context,) = (each.read(settings, {}) for each in self.settings if each.theirs == "max_position_embeddings")
+        shorter = _shorter_contexts(settings, context["max_length"]).items()
         return [
             *super().notes(settings, weights, config),
             *(f"{why}: it reads at most {most:,} tokens here" for why, most in shorter),
         ]
-
-    def _entries(self, config: GPTConfig, bias: bool, norm_bias: bool) -> Iterator[Entry]:
-        """Everything but the feed-forward networks.  bias: of attention."""
-        width = config.width
-        key_value = (config.key_value_heads or config.heads) * width // config.heads
-        for layer in range(config.layers):
-            ours, theirs = f"trunk.blocks.{layer}", f"model.layers.{layer}"
-            attention = f"{theirs}.self_attn"
-            outputs = {f"{attention}.{part}_proj": key_value if part in "kv" else width for part in "qkv"}
-            yield from linear(f"{ours}.attention.query_key_value", outputs, bias)
-            yield from linear(f"{ours}.attention.output", {f"{attention}.o_proj": width}, bias)
-            yield from norm(f"{ours}.around_attention.norm", f"{theirs}.input_layernorm", width, norm_bias)
-            yield from norm(f"{ours}.around_feed_forward.norm", f"{theirs}.post_attention_layernorm", width, norm_bias)
-        yield from norm("trunk.norm", "model.norm", width, norm_bias)
-
-    def is_redundant(self, name: str, weights: ForeignWeights, config: GPTConfig) -> bool:
-        """Files of the first years hold how fast the rotary positions turn."""
-        return name.endswith(".rotary_emb.inv_freq")
 
 
 class Llama(_Rotary):
     """Touvron et al. 2023."""
 
     name, model_type = "LlamaForCausalLM", "llama"
-    usual: ClassVar[dict[str, Any]] = {
-        "vocab_size": 32000,
-        "hidden_size": 4096,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "intermediate_size": 11008,
-        "max_position_embeddings": 2048,
-    }
     ties = False
+    has = {"rotary positions", "RMSNorm", "swiglu", "grouped queries"}
+    fields = {"positions": "rotary", "norm": "rms", "activation": "swiglu"}
+    settings = (
+        *_rotary_settings(32000, 4096, 32, 32, lambda found: found["heads"], 11008, 2048),
+        Written("hidden_act", "silu"),
+        Setting("rms_norm_eps", "norm_eps", 1e-6),
+        Written("attention_bias", lambda config: config.has_bias("attention")),
+        Written("mlp_bias", lambda config: config.has_bias("feed_forward")),
+        Written("head_dim", lambda config: config.width // config.heads),
+    )
+    expected = {"hidden_act": ("silu", "swish"), "pretraining_tp": (1,)}
+    tensors = Tensors(
+        layer="model.layers.{layer}.",
+        parts={**_ROTARY_PARTS, "up": ("mlp.gate_proj", "mlp.up_proj"), "down": "mlp.down_proj"},
+        norm="model.norm",
+    )
 
-    def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
-        settings.expect("hidden_act", "silu", "swish")
-        settings.expect("pretraining_tp", 1)
-        found = {"attention": settings.get("attention_bias", False), "feed_forward": settings.get("mlp_bias", False)}
-        biases = [part for part, has in found.items() if has]
-        return self._read(
-            settings,
-            weights,
-            activation="swiglu",
-            norm="rms",
-            norm_eps=settings.get("rms_norm_eps", 1e-6),
-            bias=bool(biases),
-            bias_in="all" if len(biases) != 1 else biases[0],
-        )
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
+        names = {"attention": "attention_bias", "feed_forward": "mlp_bias"}
+        biases = [part for part, name in names.items() if settings.get(name, False)]
+        where = {"bias": bool(biases), "bias_in": "all" if len(biases) != 1 else biases[0]}
+        return super().derived(settings, weights, found) | where
 
-    def write_config(self, config: GPTConfig) -> dict[str, Any]:
-        return _write_rotary(config) | {
-            "hidden_act": "silu",
-            "rms_norm_eps": config.norm_eps,
-            "attention_bias": config.has_bias("attention"),
-            "mlp_bias": config.has_bias("feed_forward"),
-            "head_dim": config.width // config.heads,
-        }
-
-    def misfits(self, config: GPTConfig) -> list[str]:
-        wrong = [] if config.positions == "rotary" else [f"{config.positions} positions"]
-        return wrong + _misfits(config, rms=True, gated=True, grouped=True)
-
-    def entries(self, config: GPTConfig) -> Iterator[Entry]:
-        bias = config.has_bias("feed_forward")
-        yield from self._entries(config, config.has_bias("attention"), norm_bias=False)
-        for layer in range(config.layers):
-            ours, theirs = f"trunk.blocks.{layer}.feed_forward", f"model.layers.{layer}.mlp"
-            halves = {f"{theirs}.gate_proj": config.feed_forward, f"{theirs}.up_proj": config.feed_forward}
-            yield from linear(f"{ours}.expand", halves, bias)
-            yield from linear(f"{ours}.contract", {f"{theirs}.down_proj": config.width}, bias)
+    def entries(self, config: GPTConfig, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
+        return self.tensors.entries(config, shapes, biased=())
 
 
 class Starcoder2(_Rotary):
@@ -240,73 +204,36 @@ class Starcoder2(_Rotary):
 
     name, model_type = "Starcoder2ForCausalLM", "starcoder2"
     begins_texts = False
-    usual: ClassVar[dict[str, Any]] = {
-        "vocab_size": 49152,
-        "hidden_size": 3072,
-        "num_hidden_layers": 30,
-        "num_attention_heads": 24,
-        "num_key_value_heads": 2,
-        "intermediate_size": 12288,
-        "max_position_embeddings": 4096,
-    }
+    has = {"rotary positions", "LayerNorm", "grouped queries", *_PLAIN_ACTIVATIONS}
+    fields = {"positions": "rotary"}
+    settings = (
+        *_rotary_settings(49152, 3072, 30, 24, 2, 12288, 4096),
+        Setting("hidden_act", "activation", "gelu_pytorch_tanh"),
+        Setting("norm_epsilon", "norm_eps", 1e-5),
+        Written("use_bias", lambda config: config.has_bias("attention") or config.has_bias("feed_forward")),
+        Written("sliding_window", None),
+        Setting("embedding_dropout", "embedding_dropout", 0.0),
+        Setting("residual_dropout", "residual_dropout", 0.0),
+    )
+    tensors = Tensors(
+        layer="model.layers.{layer}.",
+        parts={**_ROTARY_PARTS, "up": "mlp.c_fc", "down": "mlp.c_proj"},
+        norm="model.norm",
+    )
 
-    def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> GPTConfig:
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
         bias, norm_biases = settings.get("use_bias", True), (name for name in weights if name.endswith("norm.bias"))
-        return self._read(
-            settings,
-            weights,
-            activation=read_activation(settings, "hidden_act", "gelu_pytorch_tanh"),
-            norm_eps=settings.get("norm_epsilon", 1e-5),
-            bias=bias or not settings.is_own or any(weights[name].any() for name in norm_biases),
-            bias_in="all" if bias else "norms",
-            embedding_dropout=settings.get("embedding_dropout", 0.0),
-            residual_dropout=settings.get("residual_dropout", 0.0),
-        )
+        has_any = bias or not settings.is_own or any(weights[name].any() for name in norm_biases)
+        return super().derived(settings, weights, found) | {"bias": has_any, "bias_in": "all" if bias else "norms"}
 
-    def write_config(self, config: GPTConfig) -> dict[str, Any]:
-        return _write_rotary(config) | {
-            "hidden_act": written_activation(config.activation),
-            "norm_epsilon": config.norm_eps,
-            "use_bias": _maps_have_bias(config),
-            "sliding_window": None,
-            "embedding_dropout": config.embedding_dropout,
-            "residual_dropout": config.residual_dropout,
-        }
-
-    def misfits(self, config: GPTConfig) -> list[str]:
-        wrong = [] if config.positions == "rotary" else [f"{config.positions} positions"]
-        return wrong + _misfits(config, rms=False, gated=False, grouped=True)
-
-    def entries(self, config: GPTConfig) -> Iterator[Entry]:
-        """Its norms have biases, even where nothing else has."""
-        bias = _maps_have_bias(config)
-        yield from self._entries(config, bias, norm_bias=True)
-        for layer in range(config.layers):
-            ours, theirs = f"trunk.blocks.{layer}.feed_forward", f"model.layers.{layer}.mlp"
-            yield from linear(f"{ours}.expand", {f"{theirs}.c_fc": config.feed_forward}, bias)
-            yield from linear(f"{ours}.contract", {f"{theirs}.c_proj": config.width}, bias)
-
-
-def _maps_have_bias(config: GPTConfig) -> bool:
-    return config.has_bias("attention") or config.has_bias("feed_forward")
-
-
-def _misfits(config: GPTConfig, rms: bool, gated: bool, grouped: bool) -> list[str]:
-    """What the settings have that a class has not, or lack."""
-    wrong = []
-    if (config.norm == "rms") != rms:
-        wrong.append("RMSNorm" if config.norm == "rms" else "LayerNorm")
-    if (config.activation == "swiglu") != gated:
-        wrong.append(config.activation)
-    if config.key_value_heads not in (0, config.heads) and not grouped:
-        wrong.append("grouped queries")
-    if config.output_bias:
-        wrong.append("output_bias")
-    return wrong
+    def entries(self, config: GPTConfig, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
+        """Its norms have biases, even where nothing else has; its maps have them everywhere or nowhere."""
+        maps_have = config.has_bias("attention") or config.has_bias("feed_forward")
+        return self.tensors.entries(config, shapes, biased=("norm", "map") if maps_have else ("norm",))
 
 
 def _rotary_base(settings: ForeignSettings) -> float:
-    """How slow the slowest turn is.
+    """Give the base of the wave lengths.
 
     Raises ModelError for positions that are scaled within the context or turn only a part of each head.
     """
@@ -325,7 +252,7 @@ def _rotary_base(settings: ForeignSettings) -> float:
 
 
 def _rotary_section(settings: ForeignSettings) -> tuple[str, dict[str, Any]]:
-    """What is said of rotary positions, under the one of two names that counts, with that name."""
+    """Give the section on rotary positions, under the one of two names that counts, with that name."""
     scaling = settings.section("rope_scaling")
     return ("rope_scaling", scaling) if scaling else ("rope_parameters", settings.section("rope_parameters"))
 
@@ -335,7 +262,7 @@ def _rotary_kind(section: dict[str, Any]) -> Any:
 
 
 def _shorter_contexts(settings: ForeignSettings, context: int) -> dict[str, int]:
-    """Why a model reads fewer tokens here than elsewhere, and how many: so far both compute the same."""
+    """Say why a model reads fewer tokens here than elsewhere, and how many: so far both compute the same."""
     found = {}
     window = settings.count("sliding_window", context)
     if window < context:
@@ -346,18 +273,3 @@ def _shorter_contexts(settings: ForeignSettings, context: int) -> dict[str, int]
         most = context if original is None else settings.typed("original_max_position_embeddings", original, 0)
         found["its rotary positions are stretched in longer texts (dynamic)"] = min(most, context)
     return found
-
-
-def _write_rotary(config: GPTConfig) -> dict[str, Any]:
-    return {
-        "hidden_size": config.width,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.heads,
-        "num_key_value_heads": config.key_value_heads or config.heads,
-        "intermediate_size": config.feed_forward,
-        "max_position_embeddings": config.max_length,
-        "rope_theta": config.rotary_base,
-        "rope_parameters": {"rope_type": "default", "rope_theta": config.rotary_base},
-        "tie_word_embeddings": config.tie,
-        "attention_dropout": config.attention_dropout,
-    }

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import ConfigError, ModelError
-from toolkit.interop.foreign_settings import ForeignSettings
+from toolkit.interop.hugging_face_files import ForeignSettings
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.storage import read_json
 from toolkit.untrusted import (

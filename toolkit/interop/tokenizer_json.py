@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import MARK
-from toolkit.interop.foreign_settings import Config
+from toolkit.interop.hugging_face_files import Config
 from toolkit.interop.tokenizer_json_parts import (
     Json,
     bpe,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from toolkit.interop.chat_templates import MARK, joining
-from toolkit.interop.foreign_settings import Config
+from toolkit.interop.hugging_face_files import Config
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import mark_name, marks_of, recognized
-from toolkit.interop.foreign_settings import ForeignSettings
+from toolkit.interop.hugging_face_files import ForeignSettings
 from toolkit.interop.tokenizer_directory import (
     LIBRARY_FILE,
     PIECES_FILE,

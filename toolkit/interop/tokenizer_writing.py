@@ -7,7 +7,7 @@ from typing import Any
 
 from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import chat_template, joining, mark_name
-from toolkit.interop.foreign_settings import Config
+from toolkit.interop.hugging_face_files import Config
 from toolkit.interop.tokenizer_directory import (
     LIBRARY_FILE,
     NAMES_FILE,

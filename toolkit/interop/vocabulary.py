@@ -14,17 +14,13 @@ import numpy as np
 
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
-from toolkit.interop.foreign_settings import Config
+from toolkit.interop.hugging_face_files import Config
+from toolkit.interop.mapping import OUTPUT, OUTPUT_BIAS, TABLES, TARGET, TIED
 from toolkit.models.gpt import ABSENT, GPTConfig
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 
 # Where several of our ids are one foreign token, the first of these is the one that is written for it.
 _WRITTEN_FIRST = (EOS, UNK, PAD, BOS)
-
-# What has a row or an entry for each token; where tables are one, which of ours that is.
-_OUTPUT, _BIAS = "output.table", "output_bias"
-_TIED = {"all": "source.embedding.table", "decoder": "target.embedding.table", True: "trunk.input.embedding.table"}
-_TABLES = {*_TIED.values(), _OUTPUT}
 
 
 @dataclass(frozen=True)
@@ -151,11 +147,11 @@ def in_own_order(
     one that comes with a model too: elsewhere it is a constant.
     """
     arrays = dict(arrays)
-    for name in _TABLES & arrays.keys():
+    for name in TABLES & arrays.keys():
         arrays[name] = vocabulary.read_table(arrays[name])
-    bias = vocabulary.read_bias(arrays.get(_BIAS))
+    bias = vocabulary.read_bias(arrays.get(OUTPUT_BIAS))
     if bias is not None:
-        arrays[_BIAS] = bias
+        arrays[OUTPUT_BIAS] = bias
     fixed = config.fixed_output_bias or vocabulary != Vocabulary.own(vocabulary.size)
     output = {"output_bias": bias is not None, "fixed_output_bias": bias is not None and fixed}
     return replace(config, vocab_size=vocabulary.size, **output, begin_row=vocabulary.begin_row), arrays
@@ -165,7 +161,7 @@ def with_own_begin(config: Config, arrays: Mapping[str, Array]) -> tuple[Config,
     """The same model, where BOS reads a row of its own."""
     arrays = dict(arrays)
     if config.begin_row != BOS:
-        for name in _TABLES - {_OUTPUT} & arrays.keys():
+        for name in TABLES - {OUTPUT} & arrays.keys():
             arrays[name] = arrays[name].copy()
             arrays[name][BOS] = arrays[name][config.begin_row]
     return replace(config, begin_row=BOS), arrays
@@ -180,23 +176,23 @@ def in_foreign_order(
     their own: one reads the begin token, the other writes the token.
     """
     config, arrays = _untied(*with_own_begin(config, arrays), vocabulary)
-    for name in _TABLES & arrays.keys():
-        arrays[name] = vocabulary.write_table(arrays[name], begins=name != _OUTPUT)
-    bias = vocabulary.write_table(arrays.pop(_BIAS, np.zeros(vocabulary.size, np.float32)))
+    for name in TABLES & arrays.keys():
+        arrays[name] = vocabulary.write_table(arrays[name], begins=name != OUTPUT)
+    bias = vocabulary.write_table(arrays.pop(OUTPUT_BIAS, np.zeros(vocabulary.size, np.float32)))
     if has_bias := bool(bias.any()):
-        arrays[_BIAS] = bias
+        arrays[OUTPUT_BIAS] = bias
     output = {"output_bias": has_bias, "fixed_output_bias": False}
     return replace(config, vocab_size=vocabulary.foreign_size, **output), arrays
 
 
 def _untied(config: Config, arrays: dict[str, Array], vocabulary: Vocabulary) -> tuple[Config, dict[str, Array]]:
     """The same model with separate tables, where one table has two rows for one token."""
-    if config.tie not in _TIED:
+    if config.tie not in TIED:
         return config, arrays
-    table = arrays[_TIED[config.tie]]
+    table = arrays[TIED[config.tie]]
     if np.array_equal(vocabulary.write_table(table), vocabulary.write_table(table, begins=True)):
         return config, arrays
     if not isinstance(config, GPTConfig):
-        arrays.setdefault("target.embedding.table", table)
-    arrays[_OUTPUT] = table
+        arrays.setdefault(TARGET, table)
+    arrays[OUTPUT] = table
     return replace(config, tie=False if isinstance(config, GPTConfig) else "none"), arrays

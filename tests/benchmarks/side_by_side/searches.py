@@ -8,8 +8,7 @@ import numpy as np
 
 from toolkit.data.embedded import CORPORA, make_embedded
 from toolkit.data.sentences import sentence_ids
-from toolkit.interop.ctranslate2 import write_weights
-from toolkit.interop.ctranslate2_tokens import distinct
+from toolkit.interop.ctranslate2 import distinct, write_weights
 from toolkit.interop.hugging_face import write_hugging_face
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS

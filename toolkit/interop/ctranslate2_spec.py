@@ -1,10 +1,13 @@
-"""The config of a model of CTranslate2, which has none: from the shapes and the single numbers in its model.bin.
+"""A model of CTranslate2 by the variables in its model.bin: which are which of ours, and the config that they imply.
 
-A number that is missing has the value that CTranslate2's own code gives it (src/layers).
+They are named as `ctranslate2.specs.transformer_spec` names them. There are no settings beside: a config follows from
+shapes and single numbers; one that is missing has the value that CTranslate2's own code gives it (src/layers).
 """
 
 import math
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +15,62 @@ import numpy as np
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
-from toolkit.interop.ctranslate2_variables import Source
+from toolkit.interop.ctranslate2_file import VariableSource
+from toolkit.interop.hugging_face_files import Config
+from toolkit.interop.mapping import EMBEDDING, OUTPUT, OUTPUT_BIAS, SOURCE, TARGET, Entry, Table, Tensors, stacks
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import is_larger
 from toolkit.untrusted import Maybe, Number, UnfitError, check
+
+_READ, _FROM, _WRITTEN = "decoder/embeddings/weight", "encoder/embeddings_0/weight", "decoder/projection/weight"
+_BIAS, ENCODINGS = "decoder/projection/bias", "{side}/position_encodings/encodings"
+
+# The order of what is fused (queries, keys, values), and of heads, is ours.
+_TENSORS = Tensors(
+    layer="{side}/layer_{layer}/",
+    parts={
+        "attention_norm": "self_attention/layer_norm",
+        "attention_input": "self_attention/linear_0",
+        "attention_output": "self_attention/linear_1",
+        "cross_norm": "attention/layer_norm",
+        "cross_query": "attention/linear_0",
+        "cross_key_value": "attention/linear_1",
+        "cross_output": "attention/linear_2",
+        "feed_forward_norm": "ffn/layer_norm",
+        "up": "ffn/linear_0",
+        "down": "ffn/linear_1",
+    },
+    norm="{side}/layer_norm",
+    map_ends=("/weight", "/bias"),
+    norm_ends=("/gamma", "/beta"),
+    optional_biases=True,
+)
+_GATED = replace(_TENSORS, parts={**_TENSORS.parts, "up": ("ffn/linear_0", "ffn/linear_0_noact")})
+
+_TABLES: dict[Any, tuple[Table, ...]] = {  # by `config.tie`
+    True: (Table(EMBEDDING, (_READ, _WRITTEN)),),
+    False: (Table(EMBEDDING, (_READ,)), Table(OUTPUT, (_WRITTEN,))),
+    "all": (Table(SOURCE, (_READ, _FROM, _WRITTEN)),),
+    "decoder": (Table(TARGET, (_READ, _WRITTEN)), Table(SOURCE, (_FROM,))),
+    "none": (Table(TARGET, (_READ,)), Table(SOURCE, (_FROM,)), Table(OUTPUT, (_WRITTEN,))),
+}
+
+
+def tables(config: Config) -> list[Table]:
+    """List everything with a row for each token or position, and the output bias."""
+    found = [*_TABLES[config.tie], *([Table(OUTPUT_BIAS, (_BIAS,))] if config.output_bias else [])]
+    if config.positions == "learned":
+        found += [Table(stack.positions, (ENCODINGS.format(side=side),)) for side, stack in stacks(config).items()]
+    return found
+
+
+def entries(config: Config, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
+    """Yield everything else.  Layer norms have biases there; an RMS norm is one that has none."""
+    is_gpt = isinstance(config, GPTConfig)
+    tensors = _GATED if config.activation == "swiglu" else _TENSORS
+    return tensors.entries(config, shapes, biased=() if is_gpt and config.norm == "rms" else ("norm",))
+
 
 # Their numbers of the activations, as in their `common_spec.Activation`.
 ACTIVATIONS = {"relu": 0, "gelu_tanh": 1, "silu": 2, "gelu": 3}
@@ -26,18 +80,43 @@ SEQ2SEQ_EPS = 1e-5  # of the layer norms in ours
 _CONTEXT = 2048
 _POSITIONS = 1024
 
-_ENCODINGS = "position_encodings/encodings"
+
+def numbers(config: Config) -> dict[str, Array]:
+    """Give what they store as single numbers."""
+    flag, short, integer = np.int8, np.int16, np.int32
+    is_gpt = isinstance(config, GPTConfig)
+    shared = {
+        "num_heads": short(config.heads),
+        "pre_norm": flag(is_gpt or config.norm == "pre"),
+        "activation": flag(ACTIVATIONS["silu" if config.activation == "swiglu" else config.activation]),
+        "scale_embeddings": flag(not is_gpt and config.scale_embedding),
+    }
+    found = {f"decoder/{name}": value for name, value in shared.items()}
+    found |= {"decoder/alignment_layer": short(-1), "decoder/alignment_heads": short(1)}
+    for name in ("alibi", "alibi_use_positive_positions", "scale_alibi", "start_from_zero_embedding"):
+        found[f"decoder/{name}"] = flag(False)
+    if not is_gpt:
+        found |= {f"encoder/{name}": value for name, value in shared.items()}
+        return found | {"encoder/embeddings_merge": flag(0)}
+    for index in range(config.layers):
+        attention = f"decoder/layer_{index}/self_attention"
+        if config.key_value_heads not in (0, config.heads):
+            found[f"{attention}/num_heads_kv"] = integer(config.key_value_heads)
+        if config.positions == "rotary":
+            found[f"{attention}/rotary_dim"] = integer(0)  # all of a head
+            found[f"{attention}/rotary_interleave"] = flag(False)
+            found[f"{attention}/rotary_base"] = np.float32(config.rotary_base)
+    return found
 
 
-def seq2seq_config(source: Source, settings: dict[str, Any]) -> Seq2SeqConfig:
+def seq2seq_config(source: VariableSource, settings: dict[str, Any]) -> Seq2SeqConfig:
     """The config of an encoder-decoder.  settings: of config.json.
 
     Raises ModelError, naming it, for what ours have no counterpart of.
     """
     sides = ("encoder", "decoder")
-    target, from_, output = "decoder/embeddings/weight", "encoder/embeddings_0/weight", "decoder/projection/weight"
-    size, width = _table(source, target)
-    tied = source.is_same(target, output)
+    size, width = _table(source, _READ)
+    tied = source.is_same(_READ, _WRITTEN)
     activation = source.agreed([f"{side}/activation" for side in sides], 0)
     scales = {side: _scale(source, side, width) for side in sides}
     if scales["encoder"] != scales["decoder"]:
@@ -59,26 +138,25 @@ def seq2seq_config(source: Source, settings: dict[str, Any]) -> Seq2SeqConfig:
         bias=bool(_biases(source)),
         positions=positions,
         max_length=length,
-        tie="none" if not tied else "all" if source.is_same(target, from_) else "decoder",
+        tie="none" if not tied else "all" if source.is_same(_READ, _FROM) else "decoder",
         scale_embedding=scales["decoder"],
-        output_bias=source.has("decoder/projection/bias"),
+        output_bias=_BIAS in source,
         **dict.fromkeys(_DROPOUTS, 0.0),
     )
 
 
-def gpt_config(source: Source, settings: dict[str, Any]) -> GPTConfig:
+def gpt_config(source: VariableSource, settings: dict[str, Any]) -> GPTConfig:
     """The config of a language model.  settings: of config.json.
 
     Raises ModelError, naming it, for what ours have no counterpart of.
     """
-    embedding = "decoder/embeddings/weight"
-    size, width = _table(source, embedding)
+    size, width = _table(source, _READ)
     layers, heads = _layers(source, "decoder"), int(source.number("decoder/num_heads", 8))
     attentions = [f"decoder/layer_{index}/self_attention" for index in range(layers)]
     each = {name: int(source.agreed([f"{a}/{name}" for a in attentions], value)) for name, value in _EACH.items()}
     _refuse_gpt(source, width, heads, each)
-    rms = not source.has("decoder/layer_norm/beta")
-    gated = source.has("decoder/layer_0/ffn/linear_0_noact/weight")
+    rms = "decoder/layer_norm/beta" not in source
+    gated = "decoder/layer_0/ffn/linear_0_noact/weight" in source
     activation = _activation(source, source.number("decoder/activation", 0))
     if gated and activation != "silu":
         raise source.refusal(f"gates its feed-forward networks by {activation}: only silu does that here")
@@ -103,13 +181,13 @@ def gpt_config(source: Source, settings: dict[str, Any]) -> GPTConfig:
         positions=positions,
         rotary_base=source.agreed([f"{a}/rotary_base" for a in attentions], 10000.0),
         max_length=min(length, window) if window > 0 else length,
-        tie=source.is_same(embedding, "decoder/projection/weight"),
-        output_bias=source.has("decoder/projection/bias"),
+        tie=source.is_same(_READ, _WRITTEN),
+        output_bias=_BIAS in source,
         **dict.fromkeys(_DROPOUTS, 0.0),
     )
 
 
-def _refuse_gpt(source: Source, width: int, heads: int, each: dict[str, int]) -> None:
+def _refuse_gpt(source: VariableSource, width: int, heads: int, each: dict[str, int]) -> None:
     """Raises ModelError for what language models have not here.  each: the numbers that all attentions share."""
     if not source.number("decoder/pre_norm", 1):
         raise source.refusal("has its norms after the sub-layers: language models have them in front here")
@@ -126,13 +204,13 @@ _DROPOUTS = ("embedding_dropout", "attention_dropout", "activation_dropout", "re
 _EACH = {"num_heads_kv": -1, "head_dim": -1, "sliding_window": 0, "rotary_dim": -1}
 
 
-def is_interleaved(source: Source, config: GPTConfig) -> bool:
+def is_interleaved(source: VariableSource, config: GPTConfig) -> bool:
     """Whether rotary positions turn neighbours in a head together, 2i and 2i + 1, and not i and i + K/2."""
     names = [f"decoder/layer_{index}/self_attention/rotary_interleave" for index in range(config.layers)]
     return config.positions == "rotary" and bool(source.agreed(names, 1))
 
 
-def _made(source: Source, config_class: type, **settings: Any) -> Any:
+def _made(source: VariableSource, config_class: type, **settings: Any) -> Any:
     try:
         config = config_class(**settings)
     except ConfigError as error:
@@ -142,7 +220,7 @@ def _made(source: Source, config_class: type, **settings: Any) -> Any:
     return config
 
 
-def _epsilon(source: Source, settings: dict[str, Any], usual: float) -> float:
+def _epsilon(source: VariableSource, settings: dict[str, Any], usual: float) -> float:
     try:
         value = check(settings.get("layer_norm_epsilon"), Maybe(Number()))
     except UnfitError as error:
@@ -150,7 +228,7 @@ def _epsilon(source: Source, settings: dict[str, Any], usual: float) -> float:
     return usual if value is None else float(value)
 
 
-def _table(source: Source, name: str) -> tuple[int, int]:
+def _table(source: VariableSource, name: str) -> tuple[int, int]:
     """The shape of a table of embeddings, to which all that is computed here is in proportion."""
     size, width = _shape(source, name)
     if not size or not 0 < width**2 <= source.size:  # the maps of a single attention are more than that
@@ -158,26 +236,26 @@ def _table(source: Source, name: str) -> tuple[int, int]:
     return size, width
 
 
-def _shape(source: Source, name: str) -> tuple[int, int]:
-    array = source.take(name)
+def _shape(source: VariableSource, name: str) -> tuple[int, int]:
+    array = source.tensor(name)
     if array.ndim != 2:
         raise source.refusal(f"is damaged: {name} is not a matrix")
     return array.shape
 
 
-def _layers(source: Source, side: str) -> int:
+def _layers(source: VariableSource, side: str) -> int:
     found = (re.match(rf"{side}/layer_([0-9]+)/", name) for name in source.names())
     return len({match[1] for match in found if match})
 
 
-def _activation(source: Source, number: float) -> str:
+def _activation(source: VariableSource, number: float) -> str:
     for name, theirs in ACTIVATIONS.items():
         if theirs == number:
             return name
     raise source.refusal(f"has activation {number:g} of CTranslate2's, which is none of {', '.join(ACTIVATIONS)}")
 
 
-def _scale(source: Source, side: str, width: int) -> bool:
+def _scale(source: VariableSource, side: str, width: int) -> bool:
     """Whether embeddings are multiplied by √D: a switch, or the factor itself."""
     name = f"{side}/scale_embeddings"
     value = source.number(name, 1)
@@ -189,29 +267,29 @@ def _scale(source: Source, side: str, width: int) -> bool:
     raise source.refusal(f"multiplies embeddings by {value:g}: here it is the root of their width, or 1")
 
 
-def _biases(source: Source) -> set[str]:
+def _biases(source: VariableSource) -> set[str]:
     """Where there are biases, as `GPTConfig.bias_in` calls it: in layer norms, those that do something."""
     names = source.names()
     found = {"feed_forward" if "/ffn/" in name else "attention" for name in names if _is_bias(name)}
-    return found | {"norms" for name in names if name.endswith("/beta") and source.take(name).any()}
+    return found | {"norms" for name in names if name.endswith("/beta") and source.tensor(name).any()}
 
 
 def _is_bias(name: str) -> bool:
-    return name.endswith("/bias") and name != "decoder/projection/bias"
+    return name.endswith("/bias") and name != _BIAS
 
 
-def _positions(source: Source, sides: list[str], width: int) -> tuple[str, int]:
+def _positions(source: VariableSource, sides: list[str], width: int) -> tuple[str, int]:
     """Which positions are added to embeddings, and how many there are at least."""
     tables = []
     for side in sides:
-        name = f"{side}/{_ENCODINGS}"
-        if not source.has(name):
+        name = ENCODINGS.format(side=side)
+        if name not in source:
             source.add(name, _computed_positions(_POSITIONS, width))
-        tables.append(source.take(name))
+        tables.append(source.tensor(name))
         if tables[-1].ndim != 2 or tables[-1].shape[1] != width:
             raise source.refusal(f"is damaged: {name} is not a table of {width} columns")
     length = min(map(len, tables))
-    near = 1e-3 if source.is_stored_as(f"{sides[0]}/{_ENCODINGS}", "f2") else 1e-4
+    near = 1e-3 if source.is_stored_as(ENCODINGS.format(side=sides[0]), "f2") else 1e-4
     for layout, name in (("interleaved", "sinusoidal"), ("halves", "sinusoidal_halves")):
         waves = sinusoidal_positions(max(map(len, tables)), width, layout)
         if all(np.allclose(table, waves[: len(table)], rtol=0, atol=near) for table in tables):

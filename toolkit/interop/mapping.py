@@ -1,0 +1,411 @@
+"""The language that says which tensors and settings of other libraries are which of ours; all of it is read both ways.
+
+A class of models elsewhere is described by three tables: `Tensors`, the names of the parts of its layers; a `Table`
+for each matrix with a row for every token; and a `Setting` for each entry of its config.json. Our own names of
+parameters stand in this file, once; the chapters `encoder_decoders`, `language_models` and `ctranslate2_spec` say what
+they are called there.
+
+Our linear maps are (inputs, outputs) and keep maps of one input together, queries, keys and values say, side by side
+in one matrix; elsewhere each is a tensor of its own, and often (outputs, inputs).
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from toolkit.errors import ModelError
+from toolkit.functional.arrays import Array
+from toolkit.functional.positions import sinusoidal_positions
+from toolkit.interop.hugging_face_files import Config, ForeignSettings, ForeignWeights
+from toolkit.models.gpt import GPTConfig
+from toolkit.models.seq2seq import Seq2SeqConfig
+
+# Our parameters with a row or an entry for each token.
+EMBEDDING, SOURCE, TARGET = "trunk.input.embedding.table", "source.embedding.table", "target.embedding.table"
+OUTPUT, OUTPUT_BIAS = "output.table", "output_bias"
+LM_HEAD = "lm_head.weight"  # the output table in all classes of transformers
+# Of tied tables, the one that the parameter is called after, by `config.tie`.
+TIED = {"all": SOURCE, "decoder": TARGET, True: EMBEDDING}
+TABLES = {EMBEDDING, SOURCE, TARGET, OUTPUT}
+
+
+class _Stack(NamedTuple):
+    """Our names for a stack of layers: {} is the number of one, `count` the config's field with how many there are."""
+
+    layers: str
+    count: str
+    norm: str
+    positions: str  # the table of learned positions
+
+
+GPT_POSITIONS = "trunk.input.positions.embedding.table"
+_GPT = {"decoder": _Stack("trunk.blocks.{}", "layers", "trunk.norm", GPT_POSITIONS)}
+_SEQ2SEQ = {
+    "encoder": _Stack("encoder.{}", "encoder_layers", "encoder_norm", "source.positions.embedding.table"),
+    "decoder": _Stack("decoder.{}", "decoder_layers", "decoder_norm", "target.positions.embedding.table"),
+}
+
+# The parts of a layer, and our names of them; a layer of an encoder or a language model has no cross-attention.
+_PARTS = {
+    "attention_input": "attention.query_key_value",
+    "attention_output": "attention.output",
+    "attention_norm": "around_attention.norm",
+    "cross_query": "cross_attention.query",
+    "cross_key_value": "cross_attention.key_value",
+    "cross_output": "cross_attention.output",
+    "cross_norm": "around_cross_attention.norm",
+    "up": "feed_forward.expand",
+    "down": "feed_forward.contract",
+    "feed_forward_norm": "around_feed_forward.norm",
+}
+_INTO_STREAM = ("attention_output", "cross_output", "down")  # maps whose outputs are added to the residual stream
+
+
+class _Module(NamedTuple):
+    """One of our linear maps or norms: its name, and where it stands."""
+
+    ours: str
+    part: str
+    side: str  # "encoder" or "decoder"
+    layer: int = 0
+
+    @property
+    def kind(self) -> str:
+        return "norm" if self.part.endswith("norm") else "map"
+
+
+def stacks(config: Config) -> dict[str, _Stack]:
+    """Give our stacks of layers, by the side that they are on: "encoder" or "decoder"."""
+    return _GPT if isinstance(config, GPTConfig) else _SEQ2SEQ
+
+
+def _modules(config: Config) -> Iterator[_Module]:
+    """Yield all maps and norms that a model of this kind may have."""
+    for side, stack in stacks(config).items():
+        for layer in range(getattr(config, stack.count)):
+            for part, name in _PARTS.items():
+                yield _Module(f"{stack.layers.format(layer)}.{name}", part, side, layer)
+        yield _Module(stack.norm, "norm", side)
+
+
+class TensorSource(Protocol):
+    """Files with tensors, from which readers take what they know."""
+
+    def tensor(self, name: str, shape: tuple[int, ...] | None = None, needed: bool = True) -> Array | None:
+        """Give a tensor in float32; None where it is missing and not needed.
+
+        Raises ModelError where it is missing and needed, damaged, or of another shape than this.
+        """
+
+    def __contains__(self, name: object) -> bool: ...
+
+    def mark_read(self, names: Collection[str]) -> None:
+        """Count tensors as read which say nothing that another has not said."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One parameter of ours, and the tensors that lie side by side in it, each with the shape of its part of ours.
+
+    transposed: matrices are (outputs, inputs) there. optional: it may be missing there, and is zeros then.
+    """
+
+    ours: str
+    theirs: Mapping[str, tuple[int, ...]]
+    transposed: bool = False
+    optional: bool = False
+
+    def read(self, source: TensorSource) -> Array:
+        """Read our parameter.  Raises ModelError where a tensor is missing or has another shape."""
+        parts = []
+        for name, shape in self.theirs.items():
+            part = source.tensor(name, shape[::-1] if self.transposed else shape, not self.optional)
+            part = np.zeros(shape, np.float32) if part is None else part
+            parts.append(part.T if self.transposed else part)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+
+    def write(self, value: Array | None) -> Iterator[tuple[str, Array]]:
+        """Yield their tensors; zeros where we have no such parameter, which only a bias may lack."""
+        begin = 0
+        for name, shape in self.theirs.items():
+            part = np.zeros(shape, np.float32) if value is None else value[..., begin : begin + shape[-1]]
+            yield name, part.T if self.transposed else part
+            begin += shape[-1]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of ours with a row for each token or position, and the names that it has elsewhere.
+
+    theirs: all the names, of which reading takes the first that is there. written: those that writing uses; the first
+    name alone, if none are given.
+    """
+
+    ours: str
+    theirs: tuple[str, ...]
+    written: tuple[str, ...] = ()
+
+    def read(self, source: TensorSource, shape: tuple[int, ...] | None = None) -> Array:
+        """Read it.  Raises ModelError where it is missing or has another shape."""
+        table = source.tensor(next((name for name in self.theirs if name in source), self.theirs[0]), shape)
+        source.mark_read(self.theirs)
+        return table
+
+    def write(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Give one array, under each name that is written."""
+        return dict.fromkeys(self.written or self.theirs[:1], arrays[self.ours])
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """The names of the tensors in the layers of a class of models, for both directions.
+
+    layer: what the names in a layer begin with; {side} stands for "encoder" or "decoder", {layer} for its number.
+    parts: the rest of the names, by the part of a layer; several names where several tensors are one of our matrices.
+    norm: the norm after all layers. positions: the table of learned positions.
+    map_ends, norm_ends: what the names of weights and biases end with. transposed: maps are (outputs, inputs).
+    optional_biases: files may leave out the biases of maps.
+    """
+
+    layer: str
+    parts: Mapping[str, str | tuple[str, ...]]
+    norm: str
+    positions: str | None = None
+    map_ends: tuple[str, str] = (".weight", ".bias")
+    norm_ends: tuple[str, str] = (".weight", ".bias")
+    transposed: bool = True
+    optional_biases: bool = False
+
+    def entries(
+        self, config: Config, shapes: Mapping[str, tuple[int, ...]], biased: Collection[str] = ("map", "norm")
+    ) -> Iterator[Entry]:
+        """Yield everything but the tables of tokens.
+
+        shapes: of our parameters; a part that we have not is left out. biased: which of "map" and "norm" have biases
+        there even where ours have none, so that there is an entry for each.
+        """
+        for module in _modules(config):
+            theirs = self._theirs(module)
+            is_norm = module.kind == "norm"
+            weight, bias = f"{module.ours}.{'gain' if is_norm else 'weight'}", f"{module.ours}.bias"
+            if weight not in shapes:
+                continue
+            *inputs, total = shapes[weight]
+            widths = dict(zip(theirs, _shares(total, len(theirs), config.width), strict=True))
+            weight_end, bias_end = self.norm_ends if is_norm else self.map_ends
+            matrices = {f"{name}{weight_end}": (*inputs, width) for name, width in widths.items()}
+            yield Entry(weight, matrices, self.transposed and not is_norm)
+            if bias in shapes or module.kind in biased:
+                vectors = {f"{name}{bias_end}": (width,) for name, width in widths.items()}
+                yield Entry(bias, vectors, optional=self.optional_biases and not is_norm)
+        for stack in stacks(config).values() if self.positions else ():
+            if stack.positions in shapes:
+                yield Entry(stack.positions, {self.positions: shapes[stack.positions]})
+
+    def _theirs(self, module: _Module) -> list[str]:
+        names = self.norm if module.part == "norm" else self.parts.get(module.part, ())
+        begin = "" if module.part == "norm" else self.layer
+        each = [names] if isinstance(names, str) else names
+        return [(begin + name).format(side=module.side, layer=module.layer) for name in each]
+
+
+def _shares(total: int, parts: int, width: int) -> list[int]:
+    """Divide the outputs of a matrix: of three, the first are queries, as wide as the stream; others are alike."""
+    if parts == 3:
+        return [width, (total - width) // 2, (total - width) // 2]
+    return [total // parts] * parts
+
+
+# Activations that we have, by their names in transformers; the first name of each is the one that is written.
+_ACTIVATIONS = {
+    "relu": ("relu",),
+    "gelu": ("gelu", "gelu_python"),
+    "gelu_tanh": ("gelu_pytorch_tanh", "gelu_new", "gelu_python_tanh", "gelu_fast", "gelu_accurate"),
+    "silu": ("silu", "swish"),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An entry of config.json that is a field of our config, or several fields.
+
+    default: the value where config.json has none, of the type that it must have, or a function of the fields found so
+    far. A whole number must be at least 1. same: other entries, which must be there with the same value or not at all.
+    value: what is written, of a config; the (first) field, if not given.
+    """
+
+    theirs: str
+    ours: str | tuple[str, ...]
+    default: Any
+    same: tuple[str, ...] = ()
+    value: Callable[[Any], Any] | None = None
+
+    def read(self, settings: ForeignSettings, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Give our fields.  Raises ModelError for a value of another type, and for an activation that we have not."""
+        default = self.default(found) if callable(self.default) else self.default
+        value = settings.count(self.theirs, default) if type(default) is int else settings.get(self.theirs, default)
+        for name in self.same:
+            settings.expect(name, value)
+        if self.ours == "activation":
+            value = _own_activation(settings, self.theirs, value)
+        return dict.fromkeys([self.ours] if isinstance(self.ours, str) else self.ours, value)
+
+    def write(self, config: Config) -> dict[str, Any]:
+        """Give their entries."""
+        if self.value is not None:
+            value = self.value(config)
+        else:
+            value = getattr(config, self.ours if isinstance(self.ours, str) else self.ours[0])
+        if self.ours == "activation":
+            value = _ACTIVATIONS[value][0]
+        return dict.fromkeys((self.theirs, *self.same), value)
+
+
+@dataclass(frozen=True)
+class Written:
+    """An entry of config.json that is written only: a value, or a function of our config."""
+
+    theirs: str
+    value: Any
+
+    def read(self, settings: ForeignSettings, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def write(self, config: Config) -> dict[str, Any]:
+        return {self.theirs: self.value(config) if callable(self.value) else self.value}
+
+
+def _own_activation(settings: ForeignSettings, name: str, theirs: str) -> str:
+    for ours, names in _ACTIVATIONS.items():
+        if theirs in names:
+            return ours
+    known = ", ".join(each for names in _ACTIVATIONS.values() for each in names)
+    raise ModelError(f"{settings.path} has {name} {theirs!r}: this toolkit has no such activation, only {known}")
+
+
+class Architecture:
+    """One class of transformers.  Most of a subclass is data."""
+
+    name: ClassVar[str]
+    model_type: ClassVar[str]
+    config_class: ClassVar[type]
+    prefix: ClassVar[str] = ""  # of the names of its tensors, where files may leave it out
+    begins_texts: ClassVar[bool] = True  # its texts usually begin with their begin token
+    output_bias: ClassVar[str | None] = None  # the tensor that is added to the scores of tokens
+    redundant: ClassVar[tuple[str, ...]] = ()  # ends of the names of tensors that say nothing
+
+    has: ClassVar[set[str]]  # features, as `features` calls them, that its models may have
+    fields: ClassVar[Mapping[str, Any]] = {}  # of our config, alike in all models of the class
+    settings: ClassVar[tuple[Setting | Written, ...]]  # of config.json, in the order in which they are written
+    expected: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # settings that have one of these values if any
+    aliases: ClassVar[Mapping[str, str]] = {}  # other names of settings, which config.json may use
+
+    tensors: ClassVar[Tensors]
+    tables: ClassVar[Mapping[Any, tuple[Table, ...]]]  # by `config.tie`
+
+    def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> Config:
+        """Give our settings for a model of theirs, its vocabulary as it is there.
+
+        Raises ModelError for settings without a counterpart.
+        """
+        for name, allowed in self.expected.items():
+            settings.expect(name, *allowed)
+        found = dict(self.fields)
+        for each in self.settings:
+            found |= each.read(settings, found)
+        return self.config_class(**found | self.derived(settings, weights, found))
+
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the fields of our config that follow from more than one setting.  Raises ModelError as `read_config`."""
+        raise NotImplementedError
+
+    def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: Config) -> list[str]:
+        """Say in sentences what is not the same here as config.json says."""
+        return []
+
+    def write_config(self, config: Config) -> dict[str, Any]:
+        """Give their settings for a model of ours, but for those that all classes share."""
+        return {name: value for each in self.settings for name, value in each.write(config).items()}
+
+    def entries(self, config: Config, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
+        """Yield all but the tables of tokens.  shapes: of our parameters."""
+        return self.tensors.entries(config, shapes)
+
+    def check_unread(self, weights: ForeignWeights, config: Config) -> None:
+        """Raises ModelError for tensors that were not read, unless they say nothing that is not known anyway."""
+        unknown = [name for name in sorted(weights.unread) if not self.is_redundant(name, weights, config)]
+        if unknown:
+            raise ModelError(
+                f"{weights.where(unknown[0])} has tensors that a {self.name} of this toolkit has no place for "
+                f"({len(unknown)}), such as {unknown[0]}"
+            )
+
+    def is_redundant(self, name: str, weights: ForeignWeights, config: Config) -> bool:
+        return name.endswith(self.redundant)
+
+
+def features(config: Config) -> list[str]:
+    """Name what a model has that classes of transformers differ in."""
+    if isinstance(config, Seq2SeqConfig):
+        return [f"{config.norm}-norm", f"{config.positions} positions"]
+    found = [f"{config.positions} positions", "RMSNorm" if config.norm == "rms" else "LayerNorm", config.activation]
+    found += ["grouped queries"] * (config.key_value_heads not in (0, config.heads))
+    return found + ["output_bias"] * config.output_bias
+
+
+def untied_note(name: str, setting: str) -> str:
+    """Word what import says of a table that differs from the one that it should be."""
+    return f"{name} is a table of its own, though {setting} says otherwise: it is read as it is"
+
+
+_SMALL_TABLE = 1 << 20  # numbers that no model is too small for
+
+
+def with_written_positions(config: Config, arrays: Mapping[str, Array]) -> tuple[Config, dict[str, Array]]:
+    """Give the same model with sinusoidal positions as other libraries have them.
+
+    Our models take sines and cosines in turn, encoder-decoders elsewhere all sines first (see
+    `toolkit.functional.positions`); what is added to an embedding may stand in any order if everything that reads or
+    writes the residual stream has the same one. Language models elsewhere have no waves, but tables of learned
+    positions, in which waves can be written: a row for each position of the context.
+
+    Raises ModelError where that table would be too large.
+    """
+    arrays = dict(arrays)
+    if isinstance(config, GPTConfig) and config.positions.startswith("sinusoidal"):
+        waves = written_waves(config, config.max_length, sum(value.size for value in arrays.values()))
+        return replace(config, positions="learned"), arrays | {GPT_POSITIONS: waves}
+    if config.positions != "sinusoidal":
+        return config, arrays
+    order = np.concatenate((np.arange(0, config.width, 2), np.arange(1, config.width, 2)))
+    arrays |= {name: arrays[name].take(order, axis) for name, axis in _stream_axes(config).items() if name in arrays}
+    return replace(config, positions="sinusoidal_halves"), arrays
+
+
+def written_waves(config: Config, length: int, size: int) -> Array:
+    """Write the waves of a model of `size` numbers as a table, (length, D).
+
+    Raises ModelError where the table has more numbers than the model: what its config says must not fill a disk.
+    """
+    if length * config.width > max(size, _SMALL_TABLE):
+        raise ModelError(
+            f"a table of its {length:,} positions would be larger than the model: set max_length in its config.json to "
+            "what its texts need"
+        )
+    layout = "halves" if config.positions == "sinusoidal_halves" else "interleaved"
+    return sinusoidal_positions(length, config.width, layout)
+
+
+def _stream_axes(config: Config) -> dict[str, int]:
+    """Name the parameters that read or write the residual stream, each with the axis that is the stream."""
+    axes = dict.fromkeys(TABLES, 1)
+    for ours, part, *_ in _modules(config):
+        if part.endswith("norm"):
+            axes |= {f"{ours}.gain": 0, f"{ours}.bias": 0}
+        elif part in _INTO_STREAM:
+            axes |= {f"{ours}.weight": 1, f"{ours}.bias": 0}
+        else:
+            axes[f"{ours}.weight"] = 0
+    return axes
