@@ -9,8 +9,8 @@ from tests.house import CLONE, module_name, room_imports
 # From the ground up: a room may import those above it in this list, and no other.
 FLOORS = (
     *("toolkit", "process", "display", "errors", "untrusted", "files", "parallel", "plain"),
-    *("functional", "proof", "nn", "tokenization", "models", "data", "evaluation", "training", "decoding"),
-    *("text_model", "outputs", "translator", "language_model", "chat", "api"),
+    *("functional", "proof", "nn", "tokenization", "models", "data", "decoding", "evaluation", "training"),
+    *("text_model", "outputs", "translator", "chat", "language_model", "api"),
     *("preference", "interop", "explain", "commands"),
 )
 
