@@ -202,18 +202,8 @@ class LanguageModel(TextModel):
     ) -> Generator[int, None, Hypothesis]:
         """As `decoding.stream`: the ids that the model writes after these, which stand after its begin mark."""
         self.check_finite([self._largest_logit])
-        with self.arithmetic():
-            written = stream(self.model, ids, config, self._bad_ids(bad_words), first, end, prefix_cache)
-        return self._step_by_step(written)
-
-    def _step_by_step(self, written: Generator[int, None, Hypothesis]) -> Generator[int, None, Hypothesis]:
-        while True:
-            with self.arithmetic():  # for a step alone: between them the threads are the caller's
-                try:
-                    token = next(written)
-                except StopIteration as last:
-                    return last.value
-            yield token
+        bad_ids = self._bad_ids(bad_words)
+        return stream(self.model, ids, config, bad_ids, first, end, prefix_cache, self.arithmetic)
 
     def chat(
         self,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
@@ -89,29 +90,37 @@ def stream(
     number: int = 0,
     end: int = EOS,
     prefix_cache: PrefixCache | None = None,
+    around: Callable[[], AbstractContextManager] = nullcontext,
 ) -> Generator[int, None, Hypothesis]:
     """Yield the ids that `generate` gives the text with this number, one by one as they are written.
 
     The generator's value is the whole hypothesis. prefix_cache: of earlier prompts of this GPT, so that only the rest
-    of this one is read; it is extended by all that is read and written now.
+    of this one is read; it is extended by all that is read and written now. around: makes the context in which the
+    text is read and in which each token is computed; between them, the caller has its own.
 
     Errors are raised at once, not with the first id; only numbers that turn out not to be finite raise ModelError at
     the end. Whoever stops asking stops the writing. Where outputs are known at the end only, which is so for beams, and
     for the best of several, all ids come then.
     """
     job = _job(model, [text], config, bad_words, end, prefix_cache=prefix_cache)
-    return _written(job, number)
+    return _written(job, number, around)
 
 
-def _written(job: "_Job", number: int) -> Generator[int, None, Hypothesis]:
-    state, constraints = job.begin([0])
-    if job.config.num_beams > 1 or job.config.num_return_sequences > 1:
-        ((best, *_),) = decode(state, constraints, job.config, [number])
+def _written(
+    job: "_Job", number: int, around: Callable[[], AbstractContextManager]
+) -> Generator[int, None, Hypothesis]:
+    several = job.config.num_beams > 1 or job.config.num_return_sequences > 1
+    with around():
+        state, constraints = job.begin([0])
+        if several:
+            ((best, *_),) = decode(state, constraints, job.config, [number])
+    if several:
         yield from best.ids
         return best
     loop = make_loop(state, constraints, job.config, [number])
     while not loop.done:
-        _, (token,) = loop.step()
+        with around():
+            _, (token,) = loop.step()
         if token != constraints.end:
             yield int(token)
     (hypothesis,) = loop.hypotheses()

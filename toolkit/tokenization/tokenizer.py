@@ -135,7 +135,7 @@ class Tokenizer(ABC):
     def _inside(self, token_id: int) -> int:
         """Return the id as an int. Raises IndexError for one outside the vocabulary."""
         index = int(token_id)
-        if not 0 <= index < self.vocab_size:
+        if not 0 <= index < len(self.pieces):
             raise IndexError(f"id {index} is outside the vocabulary of {self.vocab_size}")
         return index
 
