@@ -265,7 +265,7 @@ def written(recipe: Recipe, model: GPT, tokenizer: Tokenizer, count: int) -> lis
     """Some texts by the model, each on a line."""
     if count == 0:
         return []
-    (found,) = LanguageModel(model, tokenizer).continuations([recipe.prompt], sampling(recipe, count))
+    found = LanguageModel(model, tokenizer).generate_n(recipe.prompt, sampling(recipe, count))
     return [(recipe.prompt + each.text).replace("\n", " ⏎ ") for each in found]
 
 

@@ -1,9 +1,7 @@
 """Language models at the library's front door: a prompt in, a continuation out, and what a text is worth."""
 
-import inspect
 import math
 import unicodedata
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import toolkit
 from toolkit.decoding import ContinuationConfig
-from toolkit.decoding.generation import SEQUENCES_AT_ONCE as BATCH_SIZE
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.evaluation.perplexity import WindowLosses, windows
 from toolkit.language_model import LanguageModel
@@ -68,12 +65,13 @@ def test_a_prompt_gives_a_text_and_a_list_a_list(model):
     assert model.generate([], **GREEDY) == []
 
 
-def test_the_defaults_are_those_of_the_decoder():
-    signature = inspect.signature(LanguageModel.generate).parameters
-    own = {name: parameter.default for name, parameter in signature.items() if name not in ("self", "prompt")}
-    decoder = {field.name: field.default for field in fields(ContinuationConfig)}
-    del decoder["num_return_sequences"]  # a prompt has one continuation here
-    assert own == {**decoder, "stop_strings": (), "bad_words": (), "batch_size": BATCH_SIZE}
+def test_settings_are_those_of_a_config_or_change_one(model):
+    config = ContinuationConfig(seed=5, max_new_tokens=9)
+    expected = model.generate(PROMPTS, seed=3, max_new_tokens=9)
+    assert model.generate(PROMPTS, config, seed=3) == expected != model.generate(PROMPTS, config)
+    assert "".join(model.stream(PROMPTS[0], config, seed=3)) == expected[0]
+    with pytest.raises(ConfigError, match="num_return_sequences is 2: generate_n gives several"):
+        model.generate(PROMPTS, num_return_sequences=2)
 
 
 @pytest.mark.parametrize("settings", WAYS, ids=str)

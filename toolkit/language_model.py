@@ -1,14 +1,13 @@
-"""From a prompt to its continuation, and from a text to what a language model thinks of it."""
+"""A decoder-only model with its tokenizer: `generate`, `generate_n`, `stream`, `chat` and `perplexity`."""
 
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
 from toolkit.chat import ChatSession
-from toolkit.continuations import ContinuationsSettings, WritingSettings
 from toolkit.decoding import (
     ContinuationConfig,
     ContinuationSettings,
@@ -20,12 +19,12 @@ from toolkit.decoding import (
 from toolkit.decoding.generation import SEQUENCES_AT_ONCE as BATCH_SIZE
 from toolkit.decoding.loop import StoppingCriteria, check_stopping
 from toolkit.display import counted
-from toolkit.errors import DataError, LengthError
+from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.models.gpt import GPT
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.outputs import Continuation, continuation
-from toolkit.text_model import TextModel, Where, check_length
+from toolkit.text_model import TextModel, Where, check_length, config_of, listed
 from toolkit.tokenization import StopStrings, TextStream
 from toolkit.tokenization.normal_form import check_text, normal_form, text_list
 from toolkit.tokenization.special import BOS, EOS
@@ -34,162 +33,132 @@ if TYPE_CHECKING:
     from toolkit.evaluation.perplexity import Perplexity
 
 
+class WritingSettings(ContinuationSettings, total=False):
+    """The keywords of `LanguageModel.generate`, for editors and type checkers."""
+
+    stop_strings: Sequence[str]
+    bad_words: Sequence[str]
+    batch_size: int
+    where: Where
+    first: int
+
+
+class ContinuationsSettings(WritingSettings, total=False):
+    """Those of `LanguageModel.generate_n`."""
+
+    num_return_sequences: int
+
+
 class LanguageModel(TextModel):
     """A decoder-only model with its tokenizer: the beginning of a text to the rest of it."""
 
     model: GPT
 
     @overload
-    def generate(self, prompt: str = "", **settings: Unpack[WritingSettings]) -> str: ...
+    def generate(
+        self, prompt: str = "", config: ContinuationConfig | None = None, **settings: Unpack[WritingSettings]
+    ) -> str: ...
 
     @overload
-    def generate(self, prompt: Iterable[str], **settings: Unpack[WritingSettings]) -> list[str]: ...
+    def generate(
+        self, prompt: Iterable[str], config: ContinuationConfig | None = None, **settings: Unpack[WritingSettings]
+    ) -> list[str]: ...
 
     def generate(
-        self,
-        prompt: str | Iterable[str] = "",
-        *,
-        max_new_tokens: int | None = None,
-        min_new_tokens: int = 0,
-        do_sample: bool = True,
-        temperature: float = 0.7,
-        top_k: int = 50,
-        top_p: float = 1.0,
-        min_p: float = 0.1,
-        repetition_penalty: float = 1.0,
-        no_repeat_ngram_size: int = 0,
-        num_beams: int = 1,
-        early_stopping: Literal[True, False, "never", "settled"] = "settled",
-        forced_end: Literal["scored", "free", "none"] = "none",
-        length_penalty: float = 1.0,
-        seed: int = 0,
-        past_context: Literal["stop", "slide"] = "stop",
-        stop_strings: Sequence[str] = (),
-        bad_words: Sequence[str] = (),
-        batch_size: int = BATCH_SIZE,
+        self, prompt: str | Iterable[str] = "", config: ContinuationConfig | None = None, **settings: Any
     ) -> str | list[str]:
-        """Continue a prompt, or each of a list or other iterable; the settings are those of `ContinuationConfig`.
+        """Continue a prompt, or each of a list or other iterable.
 
-        An empty prompt lets the model begin: with its begin mark, or after a line feed where it knows no marks. Prompts
-        are put into Unicode normal form C and otherwise taken as they are: one that ends within a word, or with a
-        space, is continued from there.
+        An empty prompt lets the model begin: with BOS, or after a line feed where it knows no BOS. Prompts are put into
+        Unicode normal form C and otherwise taken as they are: one that ends within a word, or with a space, is
+        continued from there.
 
-        stop_strings: the text ends in front of the first of them. bad_words: not written, each as it is tokenized by
-            itself and after a space; a model may still spell it in other tokens.
+        config: how to decode; settings: those of `ContinuationConfig` by name, which change it, and these:
+        stop_strings: the text ends in front of the first of them.
+        bad_words: not written, each as it is tokenized by itself and after a space; a model may still spell it in other
+            tokens.
+        batch_size: the sequences that are written at once (16).
+        where, first: for parts of a longer input: a function that names a prompt in an error, by its number from 1; and
+            the number of prompts that came before these (samples depend on the number of their prompt).
 
         Raises DataError for an item that is no text, a prompt that is not Unicode, has characters that the model does
         not know, or leaves no room in the context; ConfigError for a setting out of range.
         """
-        config = ContinuationConfig(
-            max_new_tokens=max_new_tokens,
-            min_new_tokens=min_new_tokens,
-            do_sample=do_sample,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            min_p=min_p,
-            repetition_penalty=repetition_penalty,
-            no_repeat_ngram_size=no_repeat_ngram_size,
-            num_beams=num_beams,
-            early_stopping=early_stopping,
-            forced_end=forced_end,
-            length_penalty=length_penalty,
-            seed=seed,
-            past_context=past_context,
-        )
-        prompts, where = _listed(prompt)
-        texts = [
-            group[0].text for group in self.continuations(prompts, config, stop_strings, bad_words, batch_size, where)
-        ]
+        config = config_of(ContinuationConfig, config, settings)
+        if config.num_return_sequences > 1:
+            raise ConfigError(f"num_return_sequences is {config.num_return_sequences}: generate_n gives several")
+        texts = [group[0].text for group in self._continued(prompt, config, **settings)]
         return texts[0] if isinstance(prompt, str) else texts
 
     @overload
-    def generate_n(self, prompts: str, **settings: Unpack[ContinuationsSettings]) -> list[Continuation]: ...
+    def generate_n(
+        self, prompts: str, config: ContinuationConfig | None = None, **settings: Unpack[ContinuationsSettings]
+    ) -> list[Continuation]: ...
 
     @overload
     def generate_n(
-        self, prompts: Iterable[str], **settings: Unpack[ContinuationsSettings]
+        self,
+        prompts: Iterable[str],
+        config: ContinuationConfig | None = None,
+        **settings: Unpack[ContinuationsSettings],
     ) -> list[list[Continuation]]: ...
 
     def generate_n(
-        self,
-        prompts: str | Iterable[str],
-        *,
-        num_return_sequences: int = 1,
-        stop_strings: Sequence[str] = (),
-        bad_words: Sequence[str] = (),
-        batch_size: int = BATCH_SIZE,
-        **settings: Unpack[ContinuationSettings],
+        self, prompts: str | Iterable[str], config: ContinuationConfig | None = None, **settings: Any
     ) -> list[Continuation] | list[list[Continuation]]:
         """Write `num_return_sequences` continuations, the most probable first: of a prompt, or of each of a list.
 
         All continuations of a prompt come from one reading of it. Samples may repeat; of beams there may be fewer than
-        asked for. The other settings are those of `generate`, which says what is refused.
+        asked for. The settings are those of `generate`, which says what is refused.
         """
-        config = ContinuationConfig(num_return_sequences=num_return_sequences, **settings)
-        listed, where = _listed(prompts)
-        found = self.continuations(listed, config, stop_strings, bad_words, batch_size, where)
+        found = self._continued(prompts, config_of(ContinuationConfig, config, settings), **settings)
         return found[0] if isinstance(prompts, str) else found
 
     def stream(
         self,
         prompt: str = "",
+        config: ContinuationConfig | None = None,
         *,
         stop_strings: Sequence[str] = (),
         bad_words: Sequence[str] = (),
+        first: int = 0,
         **settings: Unpack[ContinuationSettings],
     ) -> Iterator[str]:
-        """The text that `generate` gives with the same settings, part by part as it is written.
+        """Yield the text that `generate` gives with the same settings, part by part as it is written.
 
-        Only whole letters come, and nothing that could belong to a stop string. Beams come at their end. What is wrong
-        with prompt or settings is raised here, not by the iterator.
+        Only whole letters come, and nothing that could belong to a stop string. Beams come at their end. Errors of
+        prompt and settings are raised here, not by the iterator.
         """
+        config = config_of(ContinuationConfig, config, settings)
         check_text(prompt, "the prompt")
-        return self.stream_with(prompt, ContinuationConfig(**settings), stop_strings, bad_words)
-
-    def continuations(
-        self,
-        prompts: Sequence[str],
-        config: ContinuationConfig,
-        stop_strings: Sequence[str] = (),
-        bad_words: Sequence[str] = (),
-        batch_size: int = BATCH_SIZE,
-        where: Where = "prompt {}".format,
-        first: int = 0,
-    ) -> list[list[Continuation]]:
-        """As `generate_n`.  where: names a prompt in an error. first: how many prompts came before these; samples
-        depend on the number of their prompt."""
-        ids = self.encode(prompts, config, where)
-        bans, stopping = self._bad_ids(bad_words), self._stopping(stop_strings)
-        with self.arithmetic():
-            found = generate(
-                self.model,
-                ids,
-                config,
-                batch_size,
-                numbers=range(first, first + len(ids)),
-                bad_words=bans,
-                stopping=stopping,
-            )
-        self.check_finite([prob for group in found for prob in [each.log_prob for each in group] or [math.nan]])
-        return [
-            [continuation(prompt, hypothesis, self.tokenizer, stop_strings) for hypothesis in group]
-            for prompt, group in zip(prompts, found, strict=True)
-        ]
-
-    def stream_with(
-        self,
-        prompt: str,
-        config: ContinuationConfig,
-        stop_strings: Sequence[str] = (),
-        bad_words: Sequence[str] = (),
-        first: int = 0,
-    ) -> Iterator[str]:
-        """As `stream`.  first: how many prompts came before, as for `continuations`."""
         [ids] = self.encode([prompt], config, lambda _: "the prompt")
         check_stopping(config, self._stopping(stop_strings))
         written = self.stream_ids(ids, config, bad_words, first)
         return TextStream(self.tokenizer, stop_strings).parts(written)
+
+    def _continued(
+        self,
+        prompt: str | Iterable[str],
+        config: ContinuationConfig,
+        *,
+        stop_strings: Sequence[str] = (),
+        bad_words: Sequence[str] = (),
+        batch_size: int = BATCH_SIZE,
+        where: Where | None = None,
+        first: int = 0,
+    ) -> list[list[Continuation]]:
+        """Encode and decode -> the continuations of every prompt."""
+        prompts, where = listed(prompt, "prompt", where)
+        ids = self.encode(prompts, config, where)
+        numbers, bad_ids = range(first, first + len(ids)), self._bad_ids(bad_words)
+        stopping = self._stopping(stop_strings)
+        with self.arithmetic():
+            found = generate(self.model, ids, config, batch_size, numbers=numbers, bad_words=bad_ids, stopping=stopping)
+        self.check_finite([prob for group in found for prob in [each.log_prob for each in group] or [math.nan]])
+        return [
+            [continuation(text, hypothesis, self.tokenizer, stop_strings) for hypothesis in group]
+            for text, group in zip(prompts, found, strict=True)
+        ]
 
     def stream_ids(
         self,
@@ -200,7 +169,7 @@ class LanguageModel(TextModel):
         end: int = EOS,
         prefix_cache: PrefixCache | None = None,
     ) -> Generator[int, None, Hypothesis]:
-        """As `decoding.stream`: the ids that the model writes after these, which stand after its begin mark."""
+        """Yield the ids that the model writes after these, which stand after its BOS; see `decoding.stream`."""
         self.check_finite([self._largest_logit])
         bad_ids = self._bad_ids(bad_words)
         return stream(self.model, ids, config, bad_ids, first, end, prefix_cache, self.arithmetic)
@@ -214,11 +183,11 @@ class LanguageModel(TextModel):
         bad_words: Sequence[str] = (),
         **settings: Unpack[ContinuationSettings],
     ) -> ChatSession:
-        """A conversation with the model, which remembers it by being sent all of it again.
+        """Begin a conversation with the model, which remembers it by being sent all of it again.
 
-        system: says how the assistant is to answer. template: how messages are written, "control" or "plain"; None is
-        what the model was taught. The other settings are those of `ContinuationConfig`, but that nothing is sampled
-        unless do_sample says so.
+        system: says how the assistant is to answer. template: how messages are written, "control" or "plain"; None for
+        the one that the model was taught. The other settings are those of `ContinuationConfig`, but that nothing is
+        sampled unless do_sample says so.
 
         Raises ModelError for a model that was taught no template where none is given, ConfigError for a setting that
         does not fit, and DataError for a system message that the model cannot read.
@@ -230,10 +199,10 @@ class LanguageModel(TextModel):
         )
 
     def perplexity(self, text: str | Iterable[str], *, overlap: int = 0) -> "Perplexity":
-        """What the model thinks of a text, or of several together, each read by itself.
+        """Measure how well the model predicts a text, or several together, each read by itself.
 
-        A model whose texts have marks reads a text after its begin mark and predicts its end mark too; any other
-        predicts all tokens but the first. Texts beyond the context are read in windows; overlap: how many tokens of a
+        A model that knows BOS reads a text after it, and predicts EOS too; any other predicts all tokens but the
+        first. Texts beyond the context are read in windows; overlap: how many tokens of a
         window the next one reads again as context (0 reads fastest).
 
         Raises DataError where there is nothing to predict or a text is not Unicode, ConfigError for an overlap that
@@ -273,14 +242,14 @@ class LanguageModel(TextModel):
 
     @cached_property
     def _largest_logit(self) -> float:
-        """Of what may follow one token: not finite where the weights overflow."""
+        """The largest logit after one token: not finite where the weights overflow."""
         tape = Tape()
         with self.arithmetic():
             logits = self.model.logits(self.model.read(np.array([BOS]), Rows(np.array([1])), tape), tape)
             return float(np.abs(logits).max())
 
     def encode(self, prompts: Sequence[str], config: ContinuationConfig, where: Where) -> list[list[int]]:
-        """The ids of every prompt.  Raises DataError for one that the model cannot read, LengthError for a long one."""
+        """Give the ids of every prompt.  Raises DataError for one that cannot be read, LengthError for a long one."""
         context, stops = self.model.config.max_length, config.past_context == "stop"
         room = context - self.model.config.begin - max(config.shortest, 1)
         found = []
@@ -303,7 +272,7 @@ class LanguageModel(TextModel):
 
     @property
     def _beginning(self) -> str:
-        """What an empty prompt stands for."""
+        """The text that an empty prompt stands for."""
         return "" if self.model.config.begin else "\n"
 
     def _stopping(self, stops: Sequence[str]) -> Callable[[], StoppingCriteria] | None:
@@ -312,10 +281,3 @@ class LanguageModel(TextModel):
         if not stops:
             return None
         return lambda: TextStream(self.tokenizer, stops).ends_with
-
-
-def _listed(prompt: str | Iterable[str]) -> tuple[list[str], Where]:
-    """A prompt as a list of one, or the list of several, and how an error calls each."""
-    if isinstance(prompt, str):
-        return [prompt], lambda _: "the prompt"
-    return text_list(prompt, "prompts", "prompt {}".format), "prompt {}".format

@@ -121,7 +121,7 @@ def test_the_prompt_answers_what_is_typed_with_new_samples_every_time(capsys, mo
     monkeypatch.setattr(builtins, "input", lambda prompt="": next(typed))
     assert main(["generate", "--model", str(tiny_gpt)]) == 0
     outcome = capsys.readouterr()
-    texts = ["".join(model.stream_with("She", ContinuationConfig(), first=number)) for number in (0, 2)]
+    texts = ["".join(model.stream("She", first=number)) for number in (0, 2)]
     assert outcome.out == "".join(f"She{text}\n" for text in texts)
     assert texts[0] != texts[1]
     assert "toolkit: the prompt has" in outcome.err

@@ -144,14 +144,14 @@ class _Work(Work):
     def _continued(self, window: Window, cut: Sequence[int] = ()) -> list[str]:
         command = self._command
         where = window.where if window.name != "the prompts" else lambda number: f"prompt {window.before + number}"
-        found = self._model.continuations(
+        found = self._model.generate_n(
             window.lines,
             command.generation,
-            command.stop_strings,
-            command.bad_words,
-            command.batch_size,
-            where,
-            window.before,
+            stop_strings=command.stop_strings,
+            bad_words=command.bad_words,
+            batch_size=command.batch_size,
+            where=where,
+            first=window.before,
         )
         return [
             self._shown(prompt, group, place in cut)
@@ -164,7 +164,8 @@ class _Work(Work):
         if command.json or command.generation.num_return_sequences > 1:
             emit_results(self._continued(Window([prompt], "the prompt", number)))
             return
-        parts = self._model.stream_with(prompt, command.generation, command.stop_strings, command.bad_words, number)
+        words = {"stop_strings": command.stop_strings, "bad_words": command.bad_words}
+        parts = self._model.stream(prompt, command.generation, **words, first=number)
         first = next(parts, "")  # what goes wrong at once is told before anything is printed
         emit_text(first if command.only_new else prompt + first)
         for part in parts:
