@@ -48,8 +48,9 @@ from tests.system.mutations import (
 )
 from toolkit.chat.history import read_conversation
 from toolkit.cli import main
-from toolkit.commands.chat_json import answer_requests
+from toolkit.commands.chat import answer_requests
 from toolkit.data.conversations import read_conversations, read_tests
+from toolkit.data.lines import arriving_bytes
 from toolkit.data.preferences import read_preferences
 from toolkit.data.sources import open_sources
 from toolkit.data.texts import open_texts
@@ -151,13 +152,9 @@ def silently(*commands: list[str]) -> None:
 
 
 def chat(path: Path) -> None:
-    kept = sys.stdin
-    sys.stdin = io.TextIOWrapper(io.BytesIO(path.read_bytes()))
-    try:
-        with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding="utf-8")):
-            answer_requests(toolkit.load(path.parent / "chatty").chat(max_new_tokens=1))
-    finally:
-        sys.stdin = kept
+    requests = arriving_bytes(io.BytesIO(path.read_bytes()), "standard input", "write one JSON object a line")
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding="utf-8")):
+        answer_requests(toolkit.load(path.parent / "chatty").chat(max_new_tokens=1), requests)
 
 
 def score(path: Path) -> None:

@@ -2,25 +2,26 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, BinaryIO, Literal
 
 from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_language_model
 from toolkit.chat import ChatSession
-from toolkit.commands.chat_json import answer_requests
-from toolkit.commands.chat_notes import Notes
-from toolkit.commands.chat_terminal import TerminalChat
-from toolkit.commands.console import emit_results, emit_text
+from toolkit.commands.chat_terminal import Notes, TerminalChat
+from toolkit.commands.console import emit, emit_results, emit_text
 from toolkit.commands.lines import one_text, tell_one_text
-from toolkit.data.lines import arriving_lines
+from toolkit.data.lines import arriving_bytes, arriving_lines
+from toolkit.data.messages import json_kind, messages_to_json
 from toolkit.decoding import ContinuationConfig
-from toolkit.errors import DataError
+from toolkit.display import json_text
+from toolkit.errors import DataError, ToolkitError
 from toolkit.files import atomic_writer
+from toolkit.untrusted import UnfitError, parse_json
 
 
 @dataclass
@@ -69,7 +70,7 @@ class Chat:
         if self.save:
             _check_writable(self.save)
         if self.json:
-            answer_requests(session, messages, self.save)
+            answer_requests(session, messages or _json_lines(), self.save)
         elif typed:
             TerminalChat(session, self.save, self.quiet).run()
         elif len(messages) == 1:
@@ -120,14 +121,18 @@ class Chat:
 
 
 def _said_in_turn(messages: list[str]) -> Iterator[tuple[str, str]]:
-    """The messages, or else the lines of standard input, each with its name in an error."""
+    """Yield the messages, or else the lines of standard input, each with its name in an error."""
     if messages:
         yield from ((message, f"message {number}") for number, message in enumerate(messages, 1))
         return
+    arriving = (line for lines in arriving_lines(_standard_input(), "standard input") for line in lines)
+    yield from ((line, f"standard input, line {number}") for number, line in enumerate(arriving, 1))
+
+
+def _standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise DataError("standard input is closed: give a message")
-    arriving = (line for lines in arriving_lines(sys.stdin.buffer, "standard input") for line in lines)
-    yield from ((line, f"standard input, line {number}") for number, line in enumerate(arriving, 1))
+    return sys.stdin.buffer
 
 
 class _NothingToWrite(Exception):  # noqa: N818  (nothing went wrong)
@@ -135,6 +140,102 @@ class _NothingToWrite(Exception):  # noqa: N818  (nothing went wrong)
 
 
 def _check_writable(path: Path) -> None:
-    """Whether there will be a place for what is said: raises DataError before it is, where not."""
+    """Raises DataError, before anything is said, where the conversation could not be written."""
     with suppress(_NothingToWrite), atomic_writer(path):
         raise _NothingToWrite
+
+
+# JSON lines
+
+
+def answer_requests(session: ChatSession, requests: Iterable[str | bytes], save: Path | None = None) -> None:
+    """Answer messages, or lines of JSON as bytes: each gives one line, flushed at once.
+
+    save: the file that has the conversation after every reply.
+
+    Raises DataError at the end where a request could not be answered, which has given {"error": …}, and at once where
+    the conversation cannot be saved.
+    """
+    count, wrong, first = 0, 0, ""
+    for count, request in enumerate(requests, start=1):
+        is_message = isinstance(request, str)
+        try:
+            response = _response(session, {"message": request} if is_message else _parsed(request))
+        except ToolkitError as error:
+            response = {"error": str(error)}
+            wrong, first = wrong + 1, first or f"{'message' if is_message else 'standard input, line'} {count}: {error}"
+        emit([json_text(response)])
+        if save and "response" in response and session.messages:
+            session.save(save)
+    if wrong:
+        raise DataError(f"{wrong} of {count} requests could not be answered, the first is {first}")
+
+
+def _json_lines() -> Iterator[bytes]:
+    return arriving_bytes(_standard_input(), "standard input", "write one JSON object a line")
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        value = parse_json(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise DataError(f"it is not UTF-8 (byte 0x{line[error.start]:02X}): give the text in UTF-8") from error
+    except UnfitError as error:
+        raise DataError('it is not JSON: give a line like {"message": "…"}') from error
+    if not isinstance(value, dict):
+        raise DataError(f'it is {json_kind(value)}: give an object like {{"message": "…"}}')
+    return value
+
+
+def _response(session: ChatSession, request: dict[str, Any]) -> dict[str, Any]:
+    if unknown := [key for key in request if key not in _ANSWERS]:
+        raise DataError(f"there is no request {unknown[0]!r:.60}: give one of {', '.join(_ANSWERS)}")
+    if len(request) != 1:
+        raise DataError(f"it has {len(request)} requests: give one of {', '.join(_ANSWERS)} a line")
+    ((kind, value),) = request.items()
+    answer, wanted = _ANSWERS[kind]
+    given = "text" if isinstance(value, str) else "true" if value is True else ""
+    if given not in wanted:
+        raise DataError(f"{kind} is {json_kind(value)}: it must be {' or '.join(wanted)}")
+    return answer(session, value)
+
+
+def _said(session: ChatSession, text: str) -> dict[str, Any]:
+    reply = session.send(text)
+    figures = ("finish_reason", "dropped", "prompt_tokens", "cached_tokens", "new_tokens")
+    return {"response": reply.text, **{name: getattr(reply, name) for name in figures}}
+
+
+def _taken_back(session: ChatSession, _: bool) -> dict[str, Any]:
+    return {"undo": session.undo()}
+
+
+def _begun_anew(session: ChatSession, _: bool) -> dict[str, Any]:
+    session.reset()
+    return {"reset": True}
+
+
+def _told(session: ChatSession, text: str) -> dict[str, Any]:
+    session.system = text
+    return {"system": session.system}
+
+
+def _history(session: ChatSession, _: bool) -> dict[str, Any]:
+    return {"messages": messages_to_json(session.messages), "dropped": session.dropped}
+
+
+def _prompt(session: ChatSession, text: str | bool) -> dict[str, Any]:
+    """Give the prompt of the last reply, or the one that a text would make."""
+    prompt = session.prompt(text if isinstance(text, str) else "")
+    return {"prompt": prompt.text, **{name: value for name, value in vars(prompt).items() if name != "text"}}
+
+
+# For every request, what answers it and what its value may be.
+_ANSWERS: dict[str, tuple[Callable[[ChatSession, Any], dict[str, Any]], tuple[str, ...]]] = {
+    "message": (_said, ("text",)),
+    "undo": (_taken_back, ("true",)),
+    "reset": (_begun_anew, ("true",)),
+    "system": (_told, ("text",)),
+    "history": (_history, ("true",)),
+    "prompt": (_prompt, ("true", "text")),
+}

@@ -1,4 +1,4 @@
-"""A chat at a terminal: what is typed is said, and what begins with a slash is a command."""
+"""A chat at a terminal: typed lines are said, those that begin with a slash are commands; and notes on replies."""
 
 import difflib
 import os
@@ -6,8 +6,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from toolkit.chat import ChatSession, Prompt
-from toolkit.commands.chat_notes import Notes
+from toolkit.chat import ChatSession, Prompt, Reply
 from toolkit.commands.console import aligned, emit, emit_results, emit_text, line_or_end
 from toolkit.display import counted, tell
 from toolkit.errors import ConfigError, DataError, ToolkitError
@@ -24,6 +23,33 @@ _COMMANDS = {
     "/help": ("", "these commands"),
     "/quit": ("", "leave, as Ctrl-D does, and Ctrl-C where nothing is typed"),
 }
+
+
+class Notes:
+    """Notes on standard error, in parentheses; none where `quiet`."""
+
+    def __init__(self, quiet: bool):
+        self.quiet = quiet
+        self.left_out = 0  # exchanges that are known not to be sent any more
+
+    def tell(self, text: str) -> None:
+        if not self.quiet:
+            tell(f"({text})")
+
+    def about_end(self, reply: Reply) -> None:
+        """Tell of a reply that says nothing, or did not end by itself."""
+        if not reply.text.strip():
+            self.tell("The model said nothing, and this is not remembered.")
+        elif reply.finish_reason == "length":
+            self.tell(f"The reply was cut off after {counted(reply.new_tokens, 'token')}.")
+
+    def about_left_out(self, reply: Reply) -> None:
+        """Tell what was left out of the prompt, once each time that it grows."""
+        if reply.dropped > self.left_out:
+            exchanges, fit, were = ("exchange", "fits", "was") if reply.dropped == 1 else ("exchanges", "fit", "were")
+            first = "first" if reply.dropped == 1 else f"first {reply.dropped}"
+            self.tell(f"The {first} {exchanges} no longer {fit} into what the model reads, and {were} left out.")
+        self.left_out = reply.dropped
 
 
 class TerminalChat:
@@ -48,7 +74,7 @@ class TerminalChat:
             pass
 
     def _typed(self) -> str | None:
-        """The next line, None at the end of input."""
+        """Read the next line; None at the end of input."""
         while True:
             try:
                 return line_or_end()
@@ -173,7 +199,7 @@ class TerminalChat:
 
 
 def _token_table(prompt: Prompt) -> list[str]:
-    """A line for every token; the pieces are last, because Devanagari would not stand in columns."""
+    """Lay out a line for every token; the pieces are last, because Devanagari would not stand in columns."""
     rows = [
         (str(place), str(token), "cached" if place < prompt.cached else "new", role or "", _visible(piece))
         for place, (token, role, piece) in enumerate(zip(prompt.ids, prompt.roles, prompt.pieces, strict=True))
@@ -182,12 +208,12 @@ def _token_table(prompt: Prompt) -> list[str]:
 
 
 def _visible(piece: str) -> str:
-    """A piece as it is, or in quotes where it would not be seen: a space, a line feed."""
+    """Show a piece as it is, or in quotes where it would not be seen: a space, a line feed."""
     return piece if piece.strip() and piece.isprintable() else repr(piece)
 
 
 def _half_typed() -> bool:
-    """Whether a line was begun, where there is line editing."""
+    """Say whether a line was begun, where there is line editing."""
     readline = sys.modules.get("readline")
     return bool(readline and readline.get_line_buffer())
 
