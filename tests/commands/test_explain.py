@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from toolkit.commands.explain import TOPICS, explain
-from toolkit.commands.explaining import Explanation, has_color
+from toolkit.commands.explain import TOPICS, Explanation, explain, has_color
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.pages.blocks import Page, Section, Text
 from toolkit.explain.pages.html import document

@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from toolkit.explain.worked.errata import errata, erratum
-from toolkit.explain.worked.page import worked_page
+from toolkit.explain.errata import errata, erratum
+from toolkit.explain.worked import worked_page
 
 X = [[1, 1], [0.841, 1.540], [1.909, 0.584]]
 MEMORY = [[1.288, 1.030], [1.201, 1.178], [1.485, 0.989]]

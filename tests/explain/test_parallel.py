@@ -6,13 +6,11 @@ import pytest
 from tests.checks import random_model, small_gpt_config
 from toolkit import load
 from toolkit.errors import ConfigError, DataError
+from toolkit.explain import parallel
 from toolkit.explain.pages.blocks import Code, Curves, Table
 from toolkit.explain.pages.html import document
-from toolkit.explain.parallel import page as parallel
-from toolkit.explain.parallel.page import parallel_page
-from toolkit.explain.parallel.passes import all_at_once, block_model, one_at_a_time, products_at_once, timed
-from toolkit.explain.parallel.reach import WIDTH, OneBlock, Recurrent, reach
-from toolkit.explain.parallel.recurrent import recurrence, recurrence_backward
+from toolkit.explain.parallel import all_at_once, block_model, one_at_a_time, parallel_page, products_at_once, timed
+from toolkit.explain.recurrence import WIDTH, OneBlock, Recurrent, reach, recurrence, recurrence_backward
 from toolkit.proof import check
 
 LAYERS = [OneBlock, lambda generator: Recurrent(generator, 1.2)]
@@ -129,7 +127,7 @@ def test_the_page(tiny_gpt, near):
     (curves,) = (block for block in far.blocks if type(block) is Curves)
     assert all(min(y) > 0 and len(x) == len(y) for x, y in curves.lines.values())
     (code,) = (block for block in page.sections[2].blocks if type(block) is Code)
-    assert code.where.startswith("toolkit/explain/parallel/recurrent.py:")
+    assert code.where.startswith("toolkit/explain/recurrence.py:")
     assert document(page)
 
 

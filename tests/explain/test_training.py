@@ -6,23 +6,24 @@ import numpy as np
 import pytest
 
 from tests.checks import random_model, small_config, small_gpt_config
-from toolkit.explain.pages.blocks import Erratum, Formula, Table
-from toolkit.explain.training.adam_page import cross_entropy, founding_section
-from toolkit.explain.training.adam_steps import (
+from toolkit.explain.adam import (
     chosen_entries,
+    cross_entropy,
     example_step,
     first_update,
+    founding_section,
     key_biases,
     shares,
     with_values,
 )
-from toolkit.explain.training.teacher_forcing import (
+from toolkit.explain.lesson import (
     forced,
     gradient_of,
     one_text,
     pair_batch,
     step_by_step,
 )
+from toolkit.explain.pages.blocks import Erratum, Formula, Table
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS, EOS
 from toolkit.training.optimizer import Adam

@@ -7,13 +7,12 @@ import pytest
 
 from toolkit import load
 from toolkit.errors import ConfigError, DataError
+from toolkit.explain.adam import entry, first_update
+from toolkit.explain.lesson import forced, gradient_of, lesson, training_config
 from toolkit.explain.pages.blocks import Bars, Formula, Heat, Table
 from toolkit.explain.pages.html import document
 from toolkit.explain.texts import DEFAULT_TEXTS, default_text
-from toolkit.explain.training.adam_steps import entry, first_update
-from toolkit.explain.training.lesson import lesson, training_config
-from toolkit.explain.training.page import first_rate, training_page
-from toolkit.explain.training.teacher_forcing import forced, gradient_of
+from toolkit.explain.training import first_rate, training_page
 from toolkit.nn.tape import Tape
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer
 from toolkit.training.optimizer import Adam

@@ -6,14 +6,14 @@ import pytest
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.pages.blocks import Numbers
 from toolkit.explain.reading import found
-from toolkit.explain.worked.example import (
+from toolkit.explain.worked import worked_page
+from toolkit.explain.worked_model import (
     cross_attended,
     later_differences,
     later_gradients,
     self_attended,
     worked_pass,
 )
-from toolkit.explain.worked.page import worked_page
 
 
 def read(module_of, name):
@@ -105,7 +105,7 @@ def test_a_long_sentence_is_cut_and_the_page_says_so():
 
 
 def test_the_example_has_one_layer_and_one_head():
-    from toolkit.commands.explain_attention import ExplainAttention
+    from toolkit.commands.explain import ExplainAttention
 
     with pytest.raises(ConfigError, match="one head"):
         ExplainAttention(head=2).page()

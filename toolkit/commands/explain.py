@@ -1,42 +1,62 @@
 """toolkit explain: what a transformer does, number by number, one topic at a time."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+import shutil
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Protocol
+from pathlib import Path
+from typing import Annotated
 
-from toolkit.commands.console import emit
+import tyro
+from tyro.conf import Positional
+
+from toolkit.commands.console import emit, emit_page
 from toolkit.commands.flags import parse_flags
+from toolkit.display import tell
 from toolkit.errors import ConfigError
+from toolkit.explain.pages.blocks import Page
+from toolkit.files import atomic_writer
 
-# What each topic shows, and the class that does it, imported only when it is asked for.
+# Each topic: the class that reads its flags, imported only when it is asked for, and what it shows.
 TOPICS = {
-    "attention": ("ExplainAttention", "One sentence through a model, step by step: formulas, shapes and numbers."),
-    "translate": ("ExplainTranslate", "How a translation came about: attention, candidates, the beam as a tree."),
+    "attention": (
+        "explain.ExplainAttention",
+        "One sentence through a model, step by step: formulas, shapes and numbers.",
+    ),
+    "translate": (
+        "explain_decoding.ExplainTranslate",
+        "How a translation came about: attention, candidates, the beam as a tree.",
+    ),
     "generate": (
-        "ExplainGenerate",
+        "explain_decoding.ExplainGenerate",
         "How a text goes on: each next token's distribution, before and after sampling.",
     ),
-    "training": ("ExplainTraining", "Teacher forcing on one pair of sentences, and one step of AdamW in numbers."),
-    "parallel": ("ExplainParallel", "Why attention is parallel and long-range, and a recurrent network is neither."),
+    "training": (
+        "explain.ExplainTraining",
+        "Teacher forcing on one pair of sentences, and one step of AdamW in numbers.",
+    ),
+    "parallel": (
+        "explain.ExplainParallel",
+        "Why attention is parallel and long-range, and a recurrent network is neither.",
+    ),
     "gradients": (
-        "ExplainGradients",
+        "explain.ExplainGradients",
         "Every derivative: formula, source, a live check; and the well-known wrong ones.",
     ),
 }
+_PIPE = (100, 24)  # columns and lines where nobody says how wide the terminal is
 
 
-class Command(Protocol):
-    """What a verb does when its flags are read."""
-
-    def run(self) -> None: ...
-
-
-def explain(arguments: Sequence[str]) -> Command:
+def explain(arguments: Sequence[str]) -> "Explanation | _Topics":
     """Read a topic and its flags; without a topic, the command lists them. Raises ConfigError for what is neither."""
     topic, *rest = arguments or ["--help"]
     if topic in TOPICS:
-        command = getattr(import_module(f"toolkit.commands.explain_{topic}"), TOPICS[topic][0])
+        module, name = TOPICS[topic][0].split(".")
+        command = getattr(import_module(f"toolkit.commands.{module}"), name)
         return parse_flags(command, f"toolkit explain {topic}", rest)
     if topic in ("-h", "--help"):
         return _Topics()
@@ -59,3 +79,194 @@ class _Topics:
                 "`toolkit explain TOPIC --help` explains its flags; --html FILE writes a page for a browser.",
             ]
         )
+
+
+@dataclass(kw_only=True)
+class Explanation(ABC):
+    """A topic. Its flags are those of the subclass, and where the page goes."""
+
+    html: Path | None = None
+    """Write one self-contained page to this file, for a browser, instead of printing."""
+
+    @abstractmethod
+    def page(self) -> Page:
+        """Make the page. Raises ToolkitError for what cannot be explained."""
+
+    def run(self) -> None:
+        """Print the page, or write it and tell where. Raises DataError where the file cannot be written."""
+        if self.html is None:
+            from toolkit.explain.pages.terminal import lines
+
+            emit_page(lines(self.page(), shutil.get_terminal_size(_PIPE).columns, has_color()))
+        else:
+            self.written_page(self.html)
+
+    def written_page(self, path: Path) -> Page:
+        """Write the page and return it.  Raises DataError before the work where the file cannot be written."""
+        from toolkit.explain.pages.html import document
+
+        check_writable(path)
+        page = self.page()
+        content = document(page).encode()
+        with atomic_writer(path) as file:
+            file.write(content)
+        emit([f"{path}: open it in a browser"])
+        return page
+
+
+@dataclass(kw_only=True)
+class MappedExplanation(Explanation):
+    """A topic whose page has maps of attention, which can be a picture too."""
+
+    picture: Path | None = None
+    """Write the page's maps of attention to this file, .png or .svg, instead of printing."""
+
+    def run(self) -> None:
+        """Print or write the page, or draw its maps. Raises ConfigError where that is not possible."""
+        if self.picture is None:
+            super().run()
+            return
+        from toolkit.explain.pictures.drawing import picture_format
+        from toolkit.explain.pictures.maps import page_picture
+
+        picture_format(self.picture)
+        if self.html and self.html.resolve() == self.picture.resolve():
+            raise ConfigError(f"--html and --picture both name {self.picture}: give the page another file")
+        check_writable(self.picture)
+        page = self.page() if self.html is None else self.written_page(self.html)
+        page_picture(page).save(self.picture)
+        emit([f"{self.picture}: the maps of attention"])
+
+
+class _NotYet(Exception):  # noqa: N818
+    """Nothing is wrong; nothing is written either."""
+
+
+def check_writable(path: Path) -> None:
+    """Raise DataError where `atomic_writer` would, before the work whose result is to be written."""
+    with suppress(_NotYet), atomic_writer(path):
+        raise _NotYet
+
+
+def has_color() -> bool:
+    """Tell if standard output is a terminal with colours and nobody objects (https://no-color.org)."""
+    wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return wanted and sys.stdout is not None and sys.stdout.isatty()
+
+
+@dataclass(kw_only=True)
+class ExplainAttention(MappedExplanation):
+    """Follow one text through a model, step by step: formula, shapes and numbers, read from one real pass.
+
+    Without --model the numbers are those of the founding document 004, with its errors beside what is right, and after
+    them the known errors of the other documents.
+    """
+
+    text: Positional[str] = "I am boy"
+    """The text: what a translator translates, or how a text begins. The document's example knows I, am and boy."""
+    model: str | None = None
+    """Directory of a trained model or of a run, or the name of one that comes with the toolkit, such as en-ne."""
+    target: str | None = None
+    """What the decoder of a translator reads. By default the model's own translation; in the document's example, म."""
+    layer: int = 1
+    """The layer to show, from 1; a side of a translator that has fewer shows its last."""
+    head: int = 1
+    """The head to show, from 1. The maps of the others stand beside it."""
+
+    def page(self) -> Page:
+        if self.model is None:
+            if (self.layer, self.head) != (1, 1):
+                raise ConfigError(
+                    "the document's example has one layer and one head: choose a trained model with --model"
+                )
+            from toolkit.explain.worked import worked_page
+
+            return worked_page(self.text, self.target)
+        from toolkit.api import load
+        from toolkit.explain.attention.page import attention_page
+
+        return attention_page(load(self.model), self.text, self.target, self.layer, self.head)
+
+
+@dataclass(kw_only=True)
+class ExplainTraining(MappedExplanation):
+    """Teacher forcing on one pair of sentences, or one text: the loss of every token, and a step of AdamW in numbers.
+
+    The step is that of a first update, with the settings that the model was trained with. It moves a copy: the model
+    on the disk is not changed.
+    """
+
+    texts: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT...")]] = ()
+    """A sentence and its translation; for a language model one text. By default "I am a boy" and म केटा हुँ, or the
+    beginning of a story in English or Nepali, whichever the model knows better."""
+    model: str = "en-ne"
+    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    learning_rate: float | None = None
+    """Of the step. By default that of the first update of the model's own training."""
+
+    def page(self) -> Page:
+        if self.learning_rate is not None and not 0 < self.learning_rate < float("inf"):
+            raise ConfigError(f"learning_rate is {self.learning_rate}: it must be a number above 0")
+        from toolkit.api import load
+        from toolkit.explain.training import training_page
+        from toolkit.models.shelf import find_model
+        from toolkit.models.storage import read_metrics
+
+        metrics = read_metrics(find_model(self.model))
+        return training_page(load(self.model), self.texts, metrics, self.learning_rate)
+
+
+@dataclass(kw_only=True)
+class ExplainParallel(Explanation):
+    """All positions at once against one at a time: the same numbers, timed by length, and how far each can look back.
+
+    Times are of this machine, on one core, and differ from run to run.
+    """
+
+    text: Positional[str] = ""
+    """What the model reads in both ways. By default the beginning of a story in English or
+    Nepali, whichever the model knows better."""
+    model: str = "stories"
+    """Directory of a language model or of a run, or the name of one that comes with the toolkit."""
+    lengths: tuple[int, ...] = field(default_factory=lambda: import_module("toolkit.explain.parallel").LENGTHS)
+    """Tokens of the texts that are timed."""
+    quiet: bool = False
+    """Show no progress."""
+
+    def page(self) -> Page:
+        from toolkit.api import load_language_model
+        from toolkit.explain.parallel import parallel_page
+
+        instead = "toolkit explain training, which shows a translator both ways"
+        return parallel_page(load_language_model(self.model, instead), self.text, self.lengths, self._shown)
+
+    def _shown(self, lengths: Iterable[int]) -> Iterable[int]:
+        """The lengths, with a bar on the terminal."""
+        if self.quiet or sys.stderr is None or not sys.stderr.isatty():
+            return lengths
+        from tqdm import tqdm
+
+        return tqdm(lengths, unit="length", file=sys.stderr, dynamic_ncols=True, leave=False)
+
+
+@dataclass(kw_only=True)
+class ExplainGradients(Explanation):
+    """Every derivative of the toolkit: formula, source, and a check against finite differences that is run now.
+
+    The well-known wrong ones are run beside the right ones: the error that each makes, and what it does to training.
+    """
+
+    pairs: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="PAIR...")]] = ()
+    """Which pairs to show, such as layer_norm. By default all."""
+    seed: int = 0
+    """Of the random arguments, and of the models that are trained."""
+
+    def page(self) -> Page:
+        from toolkit.explain.gradients import gradients_page
+
+        return gradients_page(self.pairs, self.seed, progress=_tell)
+
+
+def _tell(doing: str) -> None:
+    if sys.stderr is not None and sys.stderr.isatty():
+        tell(f"{doing} …")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from toolkit.commands.console import emit
-from toolkit.commands.explaining import check_writable
+from toolkit.commands.explain import check_writable
 from toolkit.display import tell
 from toolkit.errors import ConfigError
 from toolkit.explain.pictures.curves import CurvePicture

@@ -1,15 +1,15 @@
-"""How much the last position of a text still depends on the first, by gradient: attention beside recurrence.
+"""A recurrent network (Elman 1990) beside attention: how much the last position of a text still depends on the first.
 
-The Jacobian of the last output by the first input is read from real backward passes, one for each of its D rows: D
-copies of the text, the cotangent of copy i being 1 at entry i of the last output and 0 elsewhere.
+Each step of a recurrence needs the state that the step before left. The Jacobian of the last output by the first input
+is read from real backward passes, one for each of its D rows: D copies of the text, the cotangent of copy i being 1 at
+entry i of the last output and 0 elsewhere.
 """
 
 import math
 
 import numpy as np
 
-from toolkit.explain.parallel.recurrent import recurrence, recurrence_backward
-from toolkit.functional.arrays import Array
+from toolkit.functional.arrays import Array, Saved, sum_rows
 from toolkit.nn.attention import SelfAttention
 from toolkit.nn.blocks import Block, Residual
 from toolkit.nn.layers import FeedForward, LayerNorm
@@ -19,6 +19,46 @@ from toolkit.nn.tape import Tape
 
 WIDTH, _HEADS = 32, 4
 _SMALL = 0.1
+
+
+def recurrence(x: Array, weight: Array, recurrent: Array, bias: Array) -> tuple[Array, Saved]:
+    """One state after the other, from a state of zeros.
+
+        h_t = tanh(x_t W + h_{t-1} U + b)
+
+    x W needs no state and is one product for all steps; h U is one product a step, and no two of them can be joined.
+    Shapes: x (B, T, D), weight W (D, F), recurrent U (F, F), bias (F,) -> h (B, T, F).
+    """
+    batch, steps, width = x.shape
+    h = np.matmul(x.reshape(-1, width), weight).reshape(batch, steps, len(bias))
+    h += bias
+    for step in range(steps):
+        state = h[:, step]
+        if step:
+            state += h[:, step - 1] @ recurrent
+        np.tanh(state, out=state)
+    return h, (x, weight, recurrent, h)
+
+
+def recurrence_backward(dh: Array, saved: Saved) -> tuple[Array, Array, Array, Array]:
+    """From the last state to the first: a state receives its own gradient and what the next one passes back.
+
+        dz_t = (dh_t + dz_{t+1} Uᵀ) · (1 - h_t²)        dx = dz Wᵀ        dW = Σ_t x_tᵀ dz_t
+        dU = Σ_t h_{t-1}ᵀ dz_t        db = Σ_t dz_t
+
+    What arrives at step t from step t + d has been multiplied d times by Uᵀ and by 1 - h²: it vanishes or explodes
+    (Bengio, Simard and Frasconi 1994). Returns dx (B, T, D), dweight (D, F), drecurrent (F, F), dbias (F,).
+    """
+    x, weight, recurrent, h = saved
+    dz = 1 - h * h
+    for step in reversed(range(h.shape[1])):
+        arrived = dh[:, step] + dz[:, step + 1] @ recurrent.T if step + 1 < h.shape[1] else dh[:, step]
+        dz[:, step] *= arrived
+    rows = dz.reshape(-1, dz.shape[2])
+    dx = np.matmul(rows, weight.T).reshape(x.shape)
+    dweight = x.reshape(-1, x.shape[2]).T @ rows
+    drecurrent = np.tensordot(h[:, :-1], dz[:, 1:], ((0, 1), (0, 1)))
+    return dx, dweight, drecurrent, sum_rows(rows)
 
 
 class OneBlock(Model):

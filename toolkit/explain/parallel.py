@@ -1,20 +1,30 @@
-"""The page on why attention is parallel and long-range, and a recurrent network is neither."""
+"""The page on why attention is parallel and long-range, and a recurrent network is neither.
 
+One pass over all positions stands beside one pass for each position: the same numbers, in another time.
+"""
+
+import statistics
+import time
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from toolkit.decoding.state import GPTState
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.gradients import source
-from toolkit.explain.pages.blocks import Curves, Formula, Page, Section, Table, Text
+from toolkit.explain.pages.blocks import Curves, Formula, Page, Section, Table
 from toolkit.explain.pages.tokens import labels
-from toolkit.explain.parallel.passes import Timing, all_at_once, block_model, one_at_a_time, timed
-from toolkit.explain.parallel.reach import WIDTH, reach
-from toolkit.explain.parallel.recurrent import recurrence
 from toolkit.explain.reading import check_finite
+from toolkit.explain.recurrence import WIDTH, reach, recurrence
 from toolkit.explain.texts import default_text, text_ids
+from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
+from toolkit.models.gpt import GPT, GPTConfig
+from toolkit.nn.memory import Pool
+from toolkit.nn.rows import Rows
+from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS
 
 LENGTHS = (16, 64, 256, 1024, 2048)
@@ -24,6 +34,84 @@ _MOST_TOKENS = 48  # rows of a table
 _DISTANCES = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 _RADII = (0.9, 1.0, 1.2, 1.5)
 _LEAST_DRAWN = 1e-12  # what is below would make a curve of everything else a line at the top
+_REPETITIONS = 3
+_VOCABULARY = 64  # scores of tokens are not what is timed
+
+
+def all_at_once(model: GPT, ids: Sequence[int], pool: Pool | None = None) -> Array:
+    """The scores of every next token, in one pass.  Shapes: (T,) -> (T, V)."""
+    tape = Tape(memory=pool or Pool())
+    return model.logits(model.read(np.asarray(ids), Rows(np.array([len(ids)])), tape), tape)
+
+
+def one_at_a_time(model: GPT, ids: Sequence[int], pool: Pool | None = None) -> Array:
+    """The same scores as decoding finds them, a token at a time over the KV cache.  Shapes: (T,) -> (T, V)."""
+    state = GPTState(model, [ids[:1]], pool or Pool(), new_tokens=len(ids))
+    scores = np.empty((len(ids), model.config.vocab_size), model.vector.dtype)
+    for step, token in enumerate(ids):
+        scores[step] = state.logits(np.array([token]))[0]
+    return scores
+
+
+class Timing(NamedTuple):
+    """The medians of some repetitions at one length, in seconds, on one core."""
+
+    length: int
+    apart: float  # the largest difference between the scores of the two ways
+    at_once: float
+    one_at_a_time: float
+    recurrent: float
+    at_once_products: int  # multiplications of the pass, each with an addition
+    recurrent_products: int
+
+
+def block_model(longest: int, width: int = 128) -> GPT:
+    """A language model of one block with random values, that reads so many tokens."""
+    config = GPTConfig(
+        vocab_size=_VOCABULARY, width=width, layers=1, heads=4, feed_forward=4 * width, max_length=longest
+    )
+    model = GPT(config)
+    model.allocate()
+    model.initialize(np.random.default_rng(0))
+    return model
+
+
+def timed(model: GPT, length: int) -> Timing:
+    """Both ways of reading a random text of that length, and a recurrent layer as wide as the model."""
+    generator, pool, width = np.random.default_rng(length), Pool(), model.config.width
+    ids = generator.integers(0, model.config.vocab_size, length)
+    together, at_once = _timed(lambda: all_at_once(model, ids, pool))
+    single, step_by_step = _timed(lambda: one_at_a_time(model, ids, pool))
+    x = generator.standard_normal((1, length, width)).astype(np.float32)
+    weight, recurrent = (generator.standard_normal((width, width)).astype(np.float32) / width**0.5 for _ in range(2))
+    bias = np.zeros(width, np.float32)
+    return Timing(
+        length,
+        float(np.abs(together - single).max()),
+        at_once,
+        step_by_step,
+        _timed(lambda: recurrence(x, weight, recurrent, bias))[1],
+        products_at_once(model.config, length),
+        2 * length * width * width,
+    )
+
+
+def products_at_once(config: GPTConfig, length: int) -> int:
+    """Multiplications of a block over T tokens, and of the output scores: the maps take T · 12 D² where F is 4 D, the
+    scores and the contexts of causal attention half of 2 T² D."""
+    width, hidden = config.width, config.feed_forward
+    maps = config.layers * (4 * width * width + 2 * width * hidden) + config.vocab_size * width
+    return length * maps + config.layers * length * (length + 1) * width
+
+
+def _timed(action: Callable[[], Any]) -> tuple[Any, float]:
+    """What it gives, and the median of its times in seconds."""
+    seconds = []
+    for _ in range(_REPETITIONS):
+        started = time.perf_counter()
+        result = action()
+        seconds.append(time.perf_counter() - started)
+    return result, statistics.median(seconds)
 
 
 def parallel_page(
@@ -86,19 +174,17 @@ def _equal_section(owner: LanguageModel, ids: list[int]) -> Section:
     size = float(np.abs(together).max())
     return Section(
         "All positions at once equal one at a time",
-        [
-            Text(
-                f"The language model reads {len(ids)} tokens twice: in one pass, where the causal mask hides from "
-                "every position what comes after it; and token by token over the KV cache, as it would in generating. "
-                f"The scores of all {together.shape[1]} tokens as the next one, at every position:"
-            ),
-            Table(("t", "read", "next, all at once", "next, one at a time", "largest difference"), rows, (1, 2, 3)),
-            Text(
-                f"No score differs by more than {apart.max():.1e}, where the largest is {size:.1f}: the rounding of "
-                "float32, which adds in another order. This is why training reads whole texts: T predictions "
-                "for one pass."
-            ),
-        ],
+        (
+            f"The language model reads {len(ids)} tokens twice: in one pass, where the causal mask hides from "
+            "every position what comes after it; and token by token over the KV cache, as it would in generating. "
+            f"The scores of all {together.shape[1]} tokens as the next one, at every position:"
+        ),
+        Table(("t", "read", "next, all at once", "next, one at a time", "largest difference"), rows, (1, 2, 3)),
+        (
+            f"No score differs by more than {apart.max():.1e}, where the largest is {size:.1f}: the rounding of "
+            "float32, which adds in another order. This is why training reads whole texts: T predictions "
+            "for one pass."
+        ),
     )
 
 
@@ -124,20 +210,16 @@ def _time_section(timings: Sequence[Timing], width: int) -> Section:
     header = ("T", "at once", "one at a time", "recurrent", "ratio", "at once", "recurrent", "apart")
     return Section(
         "What it takes, by length",
-        [
-            Text(
-                f"A block of attention and feed-forward, and a recurrent layer, both {width} wide with random values; "
-                "medians of three runs with BLAS held to one thread. They differ from machine to machine and a little "
-                "from run to run."
-            ),
-            Curves("seconds to read T tokens", lines, "T, tokens", "seconds", log_x=True, log_y=True),
-            Text(
-                "Milliseconds; how many times longer the block takes one at a time; billions of multiplications and "
-                "additions a second; and how far the scores of the two ways are apart:"
-            ),
-            Table(header, rows, ()),
-            Text(_told_of(timings[-1], width)),
-        ],
+        (
+            f"A block of attention and feed-forward, and a recurrent layer, both {width} wide with random values; "
+            "medians of three runs with BLAS held to one thread. They differ from machine to machine and a little "
+            "from run to run."
+        ),
+        Curves("seconds to read T tokens", lines, "T, tokens", "seconds", log_x=True, log_y=True),
+        "Milliseconds; how many times longer the block takes one at a time; billions of multiplications and "
+        "additions a second; and how far the scores of the two ways are apart:",
+        Table(header, rows, ()),
+        _told_of(timings[-1], width),
     )
 
 
@@ -173,15 +255,13 @@ def _why_section() -> Section:
     ]
     return Section(
         "Steps that wait for one another",
-        [
-            Formula(
-                "attention:   context = softmax(mask(Q Kᵀ / √K)) V    no row needs the result of another\n"
-                "recurrence:  h_t = tanh(x_t W + h_{t−1} U + b)       row t needs the result of row t − 1"
-            ),
-            Table(("a layer", "products", "steps in a row", "longest path between two positions"), rows),
-            Text("Vaswani et al. 2017, table 1. The recurrent layer of this page:"),
-            source(recurrence),
-        ],
+        Formula(
+            "attention:   context = softmax(mask(Q Kᵀ / √K)) V    no row needs the result of another\n"
+            "recurrence:  h_t = tanh(x_t W + h_{t−1} U + b)       row t needs the result of row t − 1"
+        ),
+        Table(("a layer", "products", "steps in a row", "longest path between two positions"), rows),
+        "Vaswani et al. 2017, table 1. The recurrent layer of this page:",
+        source(recurrence),
     )
 
 
@@ -193,26 +273,24 @@ def _reach_section(found: dict[str, list[float]]) -> Section:
         drawn[name] = tuple(zip(*points, strict=True))
     return Section(
         "How much the last position depends on the first",
-        [
-            Text(
-                f"One layer each, {WIDTH} wide, with random values as training begins with, over random inputs: a "
-                "block of attention, and recurrent layers whose U has its largest eigenvalue at the radius. A backward "
-                "pass for every entry of the last output, read at the first input, gives the whole Jacobian; its norm:"
-            ),
-            Formula("‖ ∂ output at T / ∂ input at 1 ‖\ndistance = T − 1"),
-            Curves("the first input's part in the last output", drawn, "distance", "norm", log_x=True, log_y=True),
-            Table(("distance", *found), rows, ()),
-            Text(_changes(found)),
-            Text(
-                "Attention falls like 1 / T: before training every position takes about an equal share from each of "
-                "the T it sees. The path is one step whatever the distance, so training can give one far position "
-                "nearly all of the weight. In the recurrence every step between multiplies by Uᵀ and by 1 − h² ≤ 1, so "
-                "the gradient falls or grows exponentially. Up to radius 1 it vanishes; above, it grows, here to "
-                f"{max(steepest):.2g} at distance {_DISTANCES[int(np.argmax(steepest))]}, until the states have grown "
-                "too and tanh, flat by then, holds it down; with U larger still it explodes (Bengio, Simard and "
-                f"Frasconi 1994). Points below {_LEAST_DRAWN:g} are in the table and not in the picture."
-            ),
-        ],
+        (
+            f"One layer each, {WIDTH} wide, with random values as training begins with, over random inputs: a "
+            "block of attention, and recurrent layers whose U has its largest eigenvalue at the radius. A backward "
+            "pass for every entry of the last output, read at the first input, gives the whole Jacobian; its norm:"
+        ),
+        Formula("‖ ∂ output at T / ∂ input at 1 ‖\ndistance = T − 1"),
+        Curves("the first input's part in the last output", drawn, "distance", "norm", log_x=True, log_y=True),
+        Table(("distance", *found), rows, ()),
+        _changes(found),
+        (
+            "Attention falls like 1 / T: before training every position takes about an equal share from each of "
+            "the T it sees. The path is one step whatever the distance, so training can give one far position "
+            "nearly all of the weight. In the recurrence every step between multiplies by Uᵀ and by 1 − h² ≤ 1, so "
+            "the gradient falls or grows exponentially. Up to radius 1 it vanishes; above, it grows, here to "
+            f"{max(steepest):.2g} at distance {_DISTANCES[int(np.argmax(steepest))]}, until the states have grown "
+            "too and tanh, flat by then, holds it down; with U larger still it explodes (Bengio, Simard and "
+            f"Frasconi 1994). Points below {_LEAST_DRAWN:g} are in the table and not in the picture."
+        ),
     )
 
 

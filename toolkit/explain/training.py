@@ -8,11 +8,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from toolkit.errors import ModelError
-from toolkit.explain.pages.blocks import Block, Formula, Heat, Page, Section, Table, Text
-from toolkit.explain.training.adam_page import founding_section, gradient_section, outcome_section, step_section
-from toolkit.explain.training.adam_steps import first_update
-from toolkit.explain.training.lesson import Lesson, lesson
-from toolkit.explain.training.teacher_forcing import Forced, forced, gradient_of, step_by_step
+from toolkit.explain.adam import first_update, founding_section, gradient_section, outcome_section, step_section
+from toolkit.explain.lesson import Forced, Lesson, forced, gradient_of, lesson, step_by_step
+from toolkit.explain.pages.blocks import Formula, Heat, Page, Section, Table
 from toolkit.functional.causal_attention import causal_mask
 from toolkit.language_model import LanguageModel
 from toolkit.nn.memory import Pool
@@ -109,31 +107,27 @@ def first_rate(taught: Lesson) -> float:
 
 
 def _shift_section(taught: Lesson) -> Section:
-    batch, blocks = taught.batch, []
+    batch = taught.batch
     if taught.is_pair:
         names = taught.names(batch.sources)
-        blocks = [
-            Text(f"The encoder reads the source, {len(names)} tokens with its end mark: {' '.join(names)}"),
+        shifted = [
+            f"The encoder reads the source, {len(names)} tokens with its end mark: {' '.join(names)}",
             Formula("input = <s> + target\nlabel = target + </s>"),
         ]
     else:
-        blocks = [Formula("input = all tokens but the last\nlabel = all tokens but the first")]
+        shifted = [Formula("input = all tokens but the last\nlabel = all tokens but the first")]
+    has_end = taught.tokens and batch.labels[-1] == EOS
+    end = "The last label is the end mark: without it nothing would teach the model to stop." if has_end else ""
     together = taught.names(np.concatenate([batch.inputs, batch.labels]))
     read, said = together[: taught.tokens], together[taught.tokens :]
     rows = [(str(t), a, "→", b) for t, (a, b) in enumerate(zip(read, said, strict=True))]
-    blocks += [
+    return Section(
+        "Teacher forcing: the target, shifted by one",
+        shifted,
         Table(("t", "the model reads", "", "and is to say"), rows[:_MOST_TOKENS], (1, 2, 3)),
-        Text(
-            "Each label is the next row's input: the model is given the right token to go on from, whatever it would "
-            "have said itself. That is teacher forcing. "
-            + (
-                "The last label is the end mark: without it nothing would teach the model to stop."
-                if taught.tokens and batch.labels[-1] == EOS
-                else ""
-            )
-        ),
-    ]
-    return Section("Teacher forcing: the target, shifted by one", blocks)
+        "Each label is the next row's input: the model is given the right token to go on from, whatever it would have "
+        f"said itself. That is teacher forcing. {end}",
+    )
 
 
 def _loss_section(taught: Lesson, pass_: Forced, total: float) -> Section:
@@ -156,20 +150,18 @@ def _loss_section(taught: Lesson, pass_: Forced, total: float) -> Section:
     right = int((pass_.best == taught.batch.labels).sum())
     return Section(
         "The loss of every token",
-        [
-            Formula(f"p_t    = softmax(logits_t)[label_t]\nloss_t = −log p(label_t | inputs up to t{given})"),
-            Table(header, rows, (1, 4, 6)),
-            Formula(
-                f"sum  = Σ_t loss_t = {pass_.losses.sum():.4f}    (model.loss gives {total:.4f})\n"
-                f"mean = sum / {count} = {pass_.loss:.4f}\n"
-                f"perplexity = exp(mean) = {_exp(pass_.loss)}"
-            ),
-            Text(
-                f"The most probable token is the right one at {right} of {count} positions. A loss of 0 would be "
-                f"certainty; a model that knows nothing has log {len(taught.prior)} = "
-                f"{math.log(len(taught.prior)):.3f} at every position."
-            ),
-        ],
+        Formula(f"p_t    = softmax(logits_t)[label_t]\nloss_t = −log p(label_t | inputs up to t{given})"),
+        Table(header, rows, (1, 4, 6)),
+        Formula(
+            f"sum  = Σ_t loss_t = {pass_.losses.sum():.4f}    (model.loss gives {total:.4f})\n"
+            f"mean = sum / {count} = {pass_.loss:.4f}\n"
+            f"perplexity = exp(mean) = {_exp(pass_.loss)}"
+        ),
+        (
+            f"The most probable token is the right one at {right} of {count} positions. A loss of 0 would be "
+            f"certainty; a model that knows nothing has log {len(taught.prior)} = "
+            f"{math.log(len(taught.prior)):.3f} at every position."
+        ),
     )
 
 
@@ -187,24 +179,22 @@ def _smoothing_section(taught: Lesson, pass_: Forced) -> Section:
     smoothed = (1 - smoothing) * pass_.losses - smoothing * pass_.mean_log_probs
     return Section(
         "Label smoothing",
-        [
-            Text(
-                f"This model was trained with label_smoothing {smoothing}: the target of a position is not the right "
-                f"token alone, but a distribution. Here the rest is spread over all {others} tokens of text and the "
-                "end mark; training takes those that occur in its corpus."
-            ),
-            Formula(
-                f"q(right token) = 1 − ε + ε/{others} = {own:.5f}\n"
-                f"q(any other)   = ε/{others} = {each:.2e}\n"
-                "loss_t = (1 − ε) · (−log p_t) + ε · (−mean log p over those tokens)\n"
-                f"sum = {smoothed.sum():.4f}    (model.loss with smoothing gives {real.loss:.4f})"
-            ),
-            Text(
-                f"No prediction has a smoothed loss below the entropy of q, {least:.4f} a token, and p = q = {own:.4f} "
-                f"reaches it. So a token that the model knows by heart keeps a plain loss of about −log {own:.4f} = "
-                f"{-math.log(own):.4f}, and is never driven to p = 1. What follows differentiates the plain loss."
-            ),
-        ],
+        (
+            f"This model was trained with label_smoothing {smoothing}: the target of a position is not the right "
+            f"token alone, but a distribution. Here the rest is spread over all {others} tokens of text and the "
+            "end mark; training takes those that occur in its corpus."
+        ),
+        Formula(
+            f"q(right token) = 1 − ε + ε/{others} = {own:.5f}\n"
+            f"q(any other)   = ε/{others} = {each:.2e}\n"
+            "loss_t = (1 − ε) · (−log p_t) + ε · (−mean log p over those tokens)\n"
+            f"sum = {smoothed.sum():.4f}    (model.loss with smoothing gives {real.loss:.4f})"
+        ),
+        (
+            f"No prediction has a smoothed loss below the entropy of q, {least:.4f} a token, and p = q = {own:.4f} "
+            f"reaches it. So a token that the model knows by heart keeps a plain loss of about −log {own:.4f} = "
+            f"{-math.log(own):.4f}, and is never driven to p = 1. What follows differentiates the plain loss."
+        ),
     )
 
 
@@ -218,11 +208,10 @@ def _parallel_section(taught: Lesson, pass_: Forced) -> Section:
     ][:_MOST_TOKENS]
     read = taught.names(taught.batch.inputs)[:count]
     hidden = causal_mask(count, count)[0, 0].T == 0
-    blocks: list[Block] = [
-        Text(
-            "All positions are scored in one pass, though each label is the input of the next row: the causal mask "
-            "keeps every row from what comes after it, so that no row can copy its answer."
-        ),
+    return Section(
+        "Why all positions may be scored at once",
+        "All positions are scored in one pass, though each label is the input of the next row: the causal mask keeps "
+        "every row from what comes after it, so that no row can copy its answer.",
         Heat(
             "first layer that reads the target: self-attention, mean of its heads",
             pass_.attention[:count, :count],
@@ -231,11 +220,8 @@ def _parallel_section(taught: Lesson, pass_: Forced) -> Section:
             hidden,
             "Row t takes from the columns up to t. What is masked has weight 0.",
         ),
-        Text("The same tokens once more, one at a time over the KV cache, as decoding reads them:"),
+        "The same tokens once more, one at a time over the KV cache, as decoding reads them:",
         Table(("t", "label", "−log p, all at once", "−log p, step by step", "apart"), rows, (1,)),
-        Text(
-            f"The largest difference is {apart.max():.1e}, the rounding of float32: one pass over T tokens is T steps "
-            "of decoding. `toolkit explain parallel` times both."
-        ),
-    ]
-    return Section("Why all positions may be scored at once", blocks)
+        f"The largest difference is {apart.max():.1e}, the rounding of float32: one pass over T tokens is T steps of "
+        "decoding. `toolkit explain parallel` times both.",
+    )
