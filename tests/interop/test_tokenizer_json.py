@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.interop.plain_library import PlainTokenizer
 from tests.tokenization.traps import CORPUS, TEXTS, TRAPS
 from toolkit.data.sentences import sentence_text, spaced
-from toolkit.interop.tokenizer_json import own_content
-from toolkit.interop.tokenizer_json_parts import MARK, cuts
+from toolkit.interop.tokenizer_json import MARK, cuts, own_content
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer

@@ -40,7 +40,7 @@ from toolkit.interop.ctranslate2_spec import (
 )
 from toolkit.interop.hugging_face_files import OWN_ENTRY, Config, ForeignSettings, own_settings
 from toolkit.interop.mapping import OUTPUT, OUTPUT_BIAS, SOURCE, TARGET, stacks, written_waves
-from toolkit.interop.tokenizer_directory import own_end
+from toolkit.interop.tokenizer_reading import own_end
 from toolkit.interop.tokenizer_writing import write_models
 from toolkit.interop.vocabulary import Vocabulary, in_own_order, with_own_begin
 from toolkit.models.gpt import ABSENT, GPTConfig

@@ -17,53 +17,49 @@ many thousand characters, that decides here and there between two segmentations.
 """
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import ModelError
-from toolkit.interop.chat_templates import MARK
+from toolkit.interop.chat_templates import MARK, joining
 from toolkit.interop.hugging_face_files import Config
-from toolkit.interop.tokenizer_json_parts import (
-    Json,
-    bpe,
-    cuts,
-    merges_of,
-    replace,
-    replace_all,
-    split,
-    tokenizer_content,
-)
 from toolkit.models.gpt import GPTConfig
+from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer
 from toolkit.tokenization.segmentation import SPACE_MARK
 from toolkit.tokenization.sentencepiece import FIRST_PIECE, SPACE_MARK_IDS, open_processor
-from toolkit.tokenization.special import SPECIAL_TOKENS, UNK
+from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS, UNK
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
+
+Json = dict[str, Any]
 
 OwnTokenizer = SentencePieceTokenizer | CharacterTokenizer | ByteTokenizer
 
 _NORMAL_FORM = {"type": "NFC"}
 _BYTES, _TOGETHER = {"type": "ByteFallback"}, {"type": "Fuse"}
+_PIECES_TO_TEXT = [{"type": "Replace", "pattern": {"String": SPACE_MARK}, "content": " "}, _BYTES, _TOGETHER]
 
 
 def own_content(tokenizer: OwnTokenizer, config: Config) -> Json:
     """The content of tokenizer.json for one of our own tokenizers, in a model of this shape."""
     pieces = [tokenizer.piece(index) for index in range(tokenizer.vocab_size)]
+    ids = {piece: index for index, piece in enumerate(pieces)}
     if not isinstance(tokenizer, SentencePieceTokenizer):
-        model = bpe(pieces, [], SPECIAL_TOKENS[UNK], byte_fallback=isinstance(tokenizer, ByteTokenizer))
+        model = bpe(ids, [], SPECIAL_TOKENS[UNK], byte_fallback=isinstance(tokenizer, ByteTokenizer))
         return tokenizer_content(config, pieces, [_NORMAL_FORM], [], model, [_BYTES, _TOGETHER])
     normalizers, words = [_NORMAL_FORM, replace(" ", SPACE_MARK)], [split({"String": SPACE_MARK}, "MergedWithNext")]
     if tokenizer.is_bpe:
-        model = bpe(pieces, merges_of(pieces[FIRST_PIECE:]), SPECIAL_TOKENS[UNK], byte_fallback=True)
+        model = bpe(ids, merges_of(pieces[FIRST_PIECE:]), SPECIAL_TOKENS[UNK], byte_fallback=True)
     else:
         vocabulary = [(piece, tokenizer.scores.get(piece, 0.0)) for piece in pieces]
         model = {"type": "Unigram", "unk_id": UNK, "vocab": vocabulary, "byte_fallback": True}
         marked = "".join(MARK + pieces[index] for index in SPACE_MARK_IDS)
         normalizers.insert(1, replace(SPACE_MARK, marked))
         words = [*cuts(pieces[FIRST_PIECE:]), *words]
-    return tokenizer_content(config, pieces, normalizers, words, model, [replace(SPACE_MARK, " "), _BYTES, _TOGETHER])
+    return tokenizer_content(config, pieces, normalizers, words, model, _PIECES_TO_TEXT)
 
 
 def pieces_content(model: bytes, names: Sequence[str], special: Mapping[int, int], config: GPTConfig) -> Json:
@@ -82,12 +78,12 @@ def pieces_content(model: bytes, names: Sequence[str], special: Mapping[int, int
         cut = cuts([*scores])
     else:
         merges = merges_of(sorted(scores, key=scores.__getitem__, reverse=True))
-        content, cut = bpe(names, merges, names[unk], byte_fallback=has_bytes, fuse_unk=True), []
+        ids = {name: index for index, name in enumerate(names)}
+        content, cut = bpe(ids, merges, names[unk], byte_fallback=has_bytes, fuse_unk=True), []
     normalizers = _normalizers(_section(model, _NORMALIZER))
     if config.template != "none":  # what is said in a conversation is always put into normal form
         normalizers.insert(0, _NORMAL_FORM)
-    decoders = [replace(SPACE_MARK, " "), {"type": "ByteFallback"}, {"type": "Fuse"}]
-    return tokenizer_content(config, names, normalizers, cut, content, decoders, special)
+    return tokenizer_content(config, names, normalizers, cut, content, _PIECES_TO_TEXT, special)
 
 
 # Numbers of the fields in a SentencePiece model, by its definition in the format of protocol buffers.
@@ -152,3 +148,202 @@ def _number(message: bytes, place: int) -> tuple[int, int]:
         value |= (message[place] & 127) << shift
         place, shift = place + 1, shift + 7
     return value | message[place] << shift, place + 1
+
+
+_WHITE_SPACE = "[ \\t\\r\\n]+"  # of which `tidy` makes one space
+_ENDS = "\\A[\\s\\x1c-\\x1f]+|[\\s\\x1c-\\x1f]+\\z"  # what Python strips
+_ANY_BYTE = ("<", "0", "x", "0123456789ABCDEF", "0123456789ABCDEF", ">")
+
+
+def tokenizer_content(
+    config: Config,
+    names: Sequence[str],
+    normalizers: Sequence[Json],
+    pre_tokenizers: Sequence[Json],
+    model: Json,
+    decoders: Sequence[Json],
+    special: Mapping[int, int] | None = None,
+) -> Json:
+    """All of it, for a model of this shape.
+
+    A translator's text is tidied as `toolkit.data.sentences.spaced` and `sentence_text` do, and ends with </s>; a
+    language model's begins with <s> if `config.begin` says so, and one that converses is for a template of
+    `toolkit.interop.chat_templates`. names: of the ids. special: for each of our special ids
+    the one that it has there; as it is, if not given.
+    """
+    special = special or {index: index for index in range(len(SPECIAL_TOKENS))}
+    before, after = ([special[BOS]] if config.begin else [], []) if isinstance(config, GPTConfig) else ([], [EOS])
+    if isinstance(config, GPTConfig) and config.template != "none":
+        normalizers = [joining(names[index] for index in special.values()), *normalizers]
+    if isinstance(config, Seq2SeqConfig):
+        normalizers = [*_sentence(config.ignore_case), *normalizers]
+        decoders = [*decoders, replace_all(_WHITE_SPACE, " "), replace_all(_ENDS, "")]
+    return _whole(
+        {index: names[index] for index in special.values()},
+        {"type": "Sequence", "normalizers": [*normalizers]} if normalizers else None,
+        {"type": "Sequence", "pretokenizers": [*pre_tokenizers]} if pre_tokenizers else None,
+        around(before, after, names),
+        {"type": "Sequence", "decoders": [*decoders]},
+        model,
+    )
+
+
+def byte_level_content(ids: Json, merges: list[list[str]], added: Mapping[int, str], prefix: bool) -> Json:
+    """Describe byte-level BPE as GPT-2 has it (Radford et al. 2019), in older files vocab.json and merges.txt.
+
+    added: names of special tokens by their ids. prefix: a text begins with a space.
+    """
+    step = {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": True}
+    model = bpe(ids, merges, None, continuing_subword_prefix="", end_of_word_suffix="")
+    return _whole(added, None, step, None, step, model)
+
+
+def _whole(added: Mapping[int, str], normalizer: Any, pre_tokenizer: Any, last: Any, decoder: Any, model: Json) -> Json:
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [special_token(index, added[index]) for index in sorted(added)],
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "post_processor": last,
+        "decoder": decoder,
+        "model": model,
+    }
+
+
+def _sentence(ignore_case: bool) -> list[Json]:
+    """The steps of `spaced`."""
+    lower = [{"type": "Lowercase"}] if ignore_case else []
+    prefix = {"type": "Prepend", "prepend": " "}
+    return [{"type": "NFC"}, replace_all(_WHITE_SPACE, " "), replace_all(_ENDS, ""), *lower, prefix]
+
+
+def around(before: Sequence[int], after: Sequence[int], names: Sequence[str]) -> Json:
+    """The step that puts special tokens, by their ids, around a text, or around two."""
+
+    def tokens(ids: Sequence[int]) -> list[Json]:
+        return [{"SpecialToken": {"id": names[index], "type_id": 0}} for index in ids]
+
+    def special(index: int) -> Json:
+        return {"id": names[index], "ids": [index], "tokens": [names[index]]}
+
+    first, second = ({"Sequence": {"id": text, "type_id": 0}} for text in "AB")
+    return {
+        "type": "TemplateProcessing",
+        "single": [*tokens(before), first, *tokens(after)],
+        "pair": [*tokens(before), first, second, *tokens(after)],
+        "special_tokens": {names[index]: special(index) for index in (*before, *after)},
+    }
+
+
+def bpe(ids: Mapping[str, int], merges: Sequence[Sequence[str]], unk: str | None, **settings: Any) -> Json:
+    """Describe a model that joins pairs, the first of `merges` first.  ids: of all pieces."""
+    return {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": unk,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "ignore_merges": False,
+        "vocab": ids,
+        "merges": merges,
+        **settings,
+    }
+
+
+def merges_of(pieces: Sequence[str]) -> list[tuple[str, str]]:
+    """All pairs of pieces that make a piece, the best piece first: SentencePiece joins whatever gives it."""
+    known = set(pieces)
+    return [
+        (piece[:place], piece[place:])
+        for piece in pieces
+        for place in range(1, len(piece))
+        if piece[:place] in known and piece[place:] in known
+    ]
+
+
+def cuts(pieces: Sequence[str]) -> list[Json]:
+    """The steps that cut names in a text, so that a unigram model does not take them for tokens, and drop the marks.
+
+    A name of a special token or a byte is cut at a place that is inside of no piece, so that it is cut there anyway;
+    one that has no such place is left as it is. What stands behind a mark is meant to be a token.
+    """
+    inside = {piece[place : place + 2] for piece in pieces for place in range(len(piece) - 1)}
+    patterns = [_cut(name, inside) for name in (*SPECIAL_TOKENS, _ANY_BYTE)]
+    return [
+        split({"Regex": "|".join(filter(None, patterns))}, "MergedWithPrevious"),
+        split({"String": MARK}, "Removed"),
+    ]
+
+
+def _cut(name: Sequence[str], inside: Collection[str]) -> str:
+    """A pattern for the character of a name behind which it can be cut, or an empty one.
+
+    name: the characters possible in every place. inside: pairs of characters that are within pieces.
+    """
+    classes = [f"[{re.escape(characters)}]" for characters in name]
+    for place in range(1, len(name)):
+        if not any(first + second in inside for first in name[place - 1] for second in name[place]):
+            front, last, rest = "".join(classes[: place - 1]), classes[place - 1], "".join(classes[place:])
+            return f"(?<!{MARK}{front}){f'(?<={front})' if front else ''}{last}(?={rest})"
+    return ""
+
+
+def special_token(index: int, name: str) -> Json:
+    """A token that no text has."""
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    return {"id": index, "content": name, **flags}
+
+
+def replace(text: str, content: str) -> Json:
+    """A step that writes `content` for every `text`."""
+    return {"type": "Replace", "pattern": {"String": text}, "content": content}
+
+
+def replace_all(pattern: str, content: str) -> Json:
+    """A step that writes `content` for everything that a pattern finds."""
+    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
+
+
+def split(pattern: Json, behavior: str) -> Json:
+    """A step that cuts a text at a pattern."""
+    return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}
+
+
+def content_ids(content: Json) -> dict[str, int]:
+    """The ids of the tokens that the model of a tokenizer.json knows by itself."""
+    vocabulary = content["model"]["vocab"]
+    if isinstance(vocabulary, list):  # unigram: pieces with their scores
+        return {piece: index for index, (piece, _) in enumerate(vocabulary)}
+    return vocabulary
+
+
+def first_added(content: Json) -> int | None:
+    """The id of the special token that the last step of a tokenizer.json puts in front of a text, if it does."""
+    last = content.get("post_processor") or {}
+    for step in last.get("processors", [last]):
+        found = None
+        if step.get("type") == "TemplateProcessing":
+            found = _first_of_template(step)
+        elif step.get("type") in ("RobertaProcessing", "BertProcessing"):
+            found = step.get("cls")
+        if isinstance(found, list) and found and type(found[-1]) is int:
+            return found[-1]
+    return None
+
+
+def _first_of_template(step: Json) -> Any:
+    try:
+        return step["special_tokens"][step["single"][0]["SpecialToken"]["id"]]["ids"]
+    except (KeyError, IndexError, TypeError):  # a text is first, or the library refuses it
+        return None
+
+
+def unknown_id(content: Json) -> int | None:
+    """The id that the model of a tokenizer.json gives to what it does not know."""
+    model = content["model"]
+    found = model.get("unk_id", content_ids(content).get(str(model.get("unk_token"))))
+    return found if type(found) is int else None

@@ -8,18 +8,15 @@ from typing import Any
 from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import chat_template, joining, mark_name
 from toolkit.interop.hugging_face_files import Config
-from toolkit.interop.tokenizer_directory import (
+from toolkit.interop.tokenizer_json import Json, around, first_added, own_content, pieces_content, special_token
+from toolkit.interop.tokenizer_reading import (
     LIBRARY_FILE,
     NAMES_FILE,
     PIECES_FILE,
     SETTINGS_FILE,
     SOURCE_FILE,
     TARGET_FILE,
-    Json,
-    first_added,
 )
-from toolkit.interop.tokenizer_json import own_content, pieces_content
-from toolkit.interop.tokenizer_json_parts import around, special_token
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.storage import write_json
