@@ -35,8 +35,8 @@ from toolkit.nn.tape import Tape
 from toolkit.tokenization import load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
-from toolkit.training.trainer import Trainer
-from toolkit.training.vectors import Vectors, VectorTask, check_training, no_more_scores, standardized
+from toolkit.training.trainer import Trainer, no_more_scores
+from toolkit.training.vectors import Vectors, VectorTask, check_training, standardized
 
 DATA = CORPORA / "en_ne"
 TOKENIZER = "en-ne"  # the shipped model whose tokenizer cuts the sentences

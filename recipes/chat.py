@@ -54,7 +54,7 @@ from toolkit.nn.module import Model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
 from toolkit.tokenization.chat_template import ChatTemplate, make_template
 from toolkit.training.config import TrainingConfig
-from toolkit.training.conversation import ConversationTask, begin_from
+from toolkit.training.language import LanguageTask, ReplyMask, begin_from
 from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
 
@@ -239,14 +239,14 @@ def make_trainer(
     before: LanguageModel | None,
     evaluate: Callable[[Model], Evaluation],
 ) -> Trainer:
-    task = ConversationTask(
+    task = LanguageTask(
         corpus.ids("train"),
         corpus.ids("valid"),
-        (corpus.supervised("train"), corpus.supervised("valid")),
         config.max_length,
         smoothing=recipe.training.label_smoothing,
         vocab_size=config.vocab_size,
         valid_bytes=corpus.text_bytes("valid"),
+        mask=ReplyMask(corpus.supervised("train"), corpus.supervised("valid")),
     )
     start = functools.partial(begin_from, before.model, template.special_ids, recipe.training.seed) if before else None
     build = functools.partial(GPT, config)
@@ -261,7 +261,7 @@ def some_replies(model: GPT, template: ChatTemplate, questions: list[Question]) 
 
 
 def finish(
-    recipe: Recipe, run: Run, task: ConversationTask, template: ChatTemplate, questions: list[Question], style: Style
+    recipe: Recipe, run: Run, task: LanguageTask, template: ChatTemplate, questions: list[Question], style: Style
 ) -> None:
     """Score the best checkpoint as it will be used, record that with it, and show what it replies."""
     directory = run.named("best")

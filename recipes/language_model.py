@@ -40,8 +40,7 @@ from toolkit.models.presets import PRESETS
 from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.tokenization import Tokenizer
 from toolkit.training.config import TrainingConfig
-from toolkit.training.first_lines import FirstLineTask, line_breaks
-from toolkit.training.language import LanguageTask
+from toolkit.training.language import FirstLineMask, LanguageTask
 from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
 
@@ -245,12 +244,17 @@ def has_documents(recipe: Recipe) -> bool:
 
 def make_trainer(recipe: Recipe, run: Run, corpus: TextCorpus) -> Trainer:
     config = replace(recipe.model, vocab_size=corpus.tokenizer.vocab_size, begin=has_documents(recipe))
-    texts = corpus.documents("train"), corpus.documents("valid"), config.max_length
-    smoothed = {"smoothing": recipe.training.label_smoothing, "vocab_size": config.vocab_size}
-    if recipe.first_line == "read":
-        task = FirstLineTask(*texts, line_breaks(corpus.tokenizer), **smoothed)
-    else:
-        task = LanguageTask(*texts, recipe.whole_documents, **smoothed, valid_bytes=corpus.text_bytes("valid"))
+    masked = recipe.first_line == "read"
+    task = LanguageTask(
+        corpus.documents("train"),
+        corpus.documents("valid"),
+        config.max_length,
+        recipe.whole_documents,
+        recipe.training.label_smoothing,
+        config.vocab_size,
+        valid_bytes=0 if masked else corpus.text_bytes("valid"),
+        mask=FirstLineMask(corpus.tokenizer) if masked else None,
+    )
     evaluate = functools.partial(two_samples, recipe=recipe, tokenizer=corpus.tokenizer)
     build = functools.partial(GPT, config)
     return Trainer(build, task, recipe.training, run, corpus.tokenizer, evaluate, recipe.quiet)

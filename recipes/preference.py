@@ -40,13 +40,12 @@ from toolkit.models.reward import ActorCritic, RewardConfig, RewardModel, copy_v
 from toolkit.models.shelf import read_model
 from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PPOTrainer, RewardTask, normalized_score
-from toolkit.preference.divergence import divergence
-from toolkit.preference.ppo_trainer import nothing_else
+from toolkit.preference.replies import divergence
 from toolkit.tokenization import Tokenizer, load_tokenizer
 from toolkit.tokenization.chat_template import ChatTemplate, make_template
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
-from toolkit.training.trainer import Trainer
+from toolkit.training.trainer import Trainer, no_more_scores
 
 DATA = CORPORA / "chat"
 Ids = list[int]
@@ -239,7 +238,7 @@ def make_trainer(recipe: Recipe, run: Run, prepared: Prepared, judge: RewardMode
         build = functools.partial(GPT, settings_like(type(chat.config), chat.config, dropout=False))
         start = functools.partial(copy_values, chat)
         task = DPOTask(*prepared[2:4], chat, recipe.dpo, config.workers)
-    return Trainer(build, task, config, run, tokenizer, nothing_else, recipe.quiet, start)
+    return Trainer(build, task, config, run, tokenizer, no_more_scores, recipe.quiet, start)
 
 
 def prompts_of(pairs: Pairs) -> list[np.ndarray]:

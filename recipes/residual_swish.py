@@ -30,8 +30,8 @@ from toolkit.nn.tape import Tape
 from toolkit.proof import Measurement
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
-from toolkit.training.trainer import Trainer
-from toolkit.training.vectors import Vectors, VectorTask, check_training, no_more_scores
+from toolkit.training.trainer import Trainer, no_more_scores
+from toolkit.training.vectors import Vectors, VectorTask, check_training
 
 GOAL = 20  # so many times is the held-out loss to fall
 

@@ -60,7 +60,7 @@ def test_so_many_processes_are_used_and_this_one_alone_for_short_work(monkeypatc
     processes = {process for _, process in parallel.in_order(Work(), [0, 1, 2, 0, 1], 2)}
     assert len(processes) == 2
     assert home not in processes
-    monkeypatch.setattr(parallel, "_cores", lambda: 2)
+    monkeypatch.setattr(parallel, "available_cores", lambda: 2)
     assert {process for _, process in parallel.in_order(Work(), [0, None, 1, 2, None, 0, 1, 5])} == {home}
     assert [process == home for _, process in parallel.in_order(Work(), [5] * 5)] == [True] * 3 + [False] * 2
 

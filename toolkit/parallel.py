@@ -1,36 +1,129 @@
-"""Work that comes in pieces, done by several processes, with the results in the order of the pieces.
+"""Worker processes: started, asked, answered and ended in one way, for training as for decoding.
 
-Only a few pieces are in memory at a time, so input and output may be larger than it.
+`Process` is one of them. `in_order` divides a stream of jobs among several, with the results in the order of the jobs;
+only a few are in memory at a time, so that input and output may be larger than it.
 """
 
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.process import ignore_signals
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+    from multiprocessing.context import BaseContext
 
-Piece = TypeVar("Piece")
+Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-# Forked processes start at once and share the model; elsewhere than on Linux forking is unreliable.
+# Forked processes start at once and share what was read before; elsewhere than on Linux forking is unreliable.
 START_METHOD = "fork" if sys.platform == "linux" else "spawn"
-# Unasked, one process a core but not more than this, and none before so many pieces in a row show that it is worth it.
-_MOST_UNASKED, _PIECES_ALONE = 4, 3
+# Unasked, one process a core but not more than this, and none before so many jobs in a row show that it is worth it.
+_MOST_UNASKED, _JOBS_ALONE = 4, 3
 
 
-def in_order(
-    work: Callable[[Piece], Result], pieces: Iterable[Piece | None], workers: int | None = None
-) -> Iterator[Result]:
-    """work(piece) for each piece, in order.  None among the pieces says that the next may be long in coming.
+def available_cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-    workers: how many processes; 1 is this one. By default this process does the first pieces, and others do the rest
+
+def context() -> "BaseContext":
+    """Return the way in which processes are started here."""
+    import multiprocessing  # here, because a short text is translated without it
+
+    return multiprocessing.get_context(START_METHOD)
+
+
+class Answer(NamedTuple):
+    """A result, or the error in place of one."""
+
+    failed: bool
+    value: Any
+
+    def result(self) -> Any:
+        """Return the result, or raise the error."""
+        if self.failed:
+            raise self.value
+        return self.value
+
+
+class Process:
+    """A process that answers jobs, one at a time, until it is closed or the main process goes away.
+
+    work: what it does with a job; picklable where processes are spawned. advice: what to do where it dies, for the end
+    of a sentence. What `work` raises is raised here: a ToolkitError as it is, anything else as a RuntimeError with its
+    traceback.
+    """
+
+    def __init__(self, work: Callable[[Any], Any], advice: str):
+        self.connection, theirs = context().Pipe()
+        arguments = (work, theirs, self.connection)
+        self.process, self._advice = context().Process(target=_serve, args=arguments, daemon=True), advice
+        self.process.start()
+        theirs.close()
+
+    def send(self, job: Any) -> None:
+        """Give it a job.  Raises ToolkitError where it has died."""
+        try:
+            self.connection.send(job)
+        except OSError:
+            raise self._died() from None
+
+    def receive(self) -> Answer:
+        """Wait for the answer to a job.  Raises ToolkitError where it has died."""
+        try:
+            return self.connection.recv()
+        except (EOFError, OSError):
+            raise self._died() from None
+
+    def _died(self) -> ToolkitError:
+        self.process.join(timeout=1)
+        code = self.process.exitcode
+        return ToolkitError(f"a worker process has died (exit code {code}), perhaps for lack of memory: {self._advice}")
+
+
+def close_all(processes: Sequence[Process], patience: float = 0.0) -> None:
+    """End processes: those that are not done after `patience` seconds each are killed."""
+    for each in processes:  # all before any is waited for: forked processes hold their elders' ends too
+        each.connection.close()
+    for each in processes:
+        if patience:
+            each.process.join(timeout=patience)
+        each.process.kill()
+    for each in processes:
+        each.process.join()
+
+
+def _serve(work: Callable[[Any], Any], connection: "Connection", other_end: "Connection") -> None:
+    """Do jobs, as the process that was started for them, until nobody sends any."""
+    other_end.close()
+    ignore_signals()
+    while True:
+        try:
+            job = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = Answer(False, work(job))
+        except ToolkitError as error:
+            answer = Answer(True, error)
+        except Exception:
+            answer = Answer(True, RuntimeError(f"a worker failed:\n{traceback.format_exc()}"))
+        try:
+            connection.send(answer)
+        except OSError:  # the main process has left without waiting
+            return
+
+
+def in_order(work: Callable[[Job], Result], jobs: Iterable[Job | None], workers: int | None = None) -> Iterator[Result]:
+    """Yield work(job) for each job, in order.  A `None` flushes: results so far are yielded before the next job.
+
+    workers: how many processes; 1 is this one. By default this process does the first jobs, and others do the rest
         where there is one and more than one core. `work` must be picklable where processes are spawned.
 
     What `work` raises is raised here, in its turn. Raises ConfigError for fewer than one worker, and ToolkitError where
@@ -38,143 +131,91 @@ def in_order(
     """
     if workers is not None and workers < 1:
         raise ConfigError(f"workers is {workers}: it must be at least 1")
-    pieces = iter(pieces)
+    jobs = iter(jobs)
     if workers is None:
-        workers = min(_MOST_UNASKED, _cores())
-        yield from _here(work, _first(pieces))
+        workers = min(_MOST_UNASKED, available_cores())
+        yield from _here(work, _first(jobs))
     if workers == 1:
-        yield from _here(work, pieces)
+        yield from _here(work, jobs)
     else:
         with closing(Processes(work, workers)) as processes:
-            yield from processes.in_order(pieces)
+            yield from processes.in_order(jobs)
 
 
-def _first(pieces: Iterator[Piece | None]) -> Iterator[Piece | None]:
-    """The pieces up to the point where so many have come without a pause that more are to be expected."""
+def _first(jobs: Iterator[Job | None]) -> Iterator[Job | None]:
+    """Yield jobs up to the point where so many have come without a pause that more are to be expected."""
     in_a_row = 0
-    while in_a_row < _PIECES_ALONE:
+    while in_a_row < _JOBS_ALONE:
         try:
-            piece = next(pieces)
+            job = next(jobs)
         except StopIteration:
             return
-        yield piece
-        in_a_row = 0 if piece is None else in_a_row + 1
+        yield job
+        in_a_row = 0 if job is None else in_a_row + 1
 
 
-def _here(work: Callable[[Piece], Result], pieces: Iterable[Piece | None]) -> Iterator[Result]:
-    return (work(piece) for piece in pieces if piece is not None)
-
-
-def _cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _here(work: Callable[[Job], Result], jobs: Iterable[Job | None]) -> Iterator[Result]:
+    return (work(job) for job in jobs if job is not None)
 
 
 class Processes:
-    """Up to `most` processes, each started when there is a piece for it, that do one piece at a time until `close`."""
+    """Up to `most` processes, each started when there is a job for it, that do one job at a time until `close`."""
 
     def __init__(self, work: Callable, most: int):
-        import multiprocessing  # here, because a short text is translated without it
-
         self._work, self._most = work, most
-        self._context = multiprocessing.get_context(START_METHOD)
-        self._processes: dict[Connection, Any] = {}
-        self._busy: dict[Connection, int] = {}  # with which piece
-        self._results: dict[int, tuple[bool, Any]] = {}  # of pieces whose turn has not come
-        self._sent = self._told = 0
+        self._processes: list[Process] = []
+        self._busy: dict[Connection, tuple[Process, int]] = {}  # with the job of this number
+        self._answers: dict[int, Answer] = {}  # to jobs whose turn has not come
+        self._sent = self._yielded = 0
 
-    def in_order(self, pieces: Iterable[Any]) -> Iterator[Any]:
-        for piece in _with_error(pieces):
-            if piece is None or isinstance(piece, ToolkitError):
-                yield from self._told_until(0)
-                if piece is None:
+    def in_order(self, jobs: Iterable[Any]) -> Iterator[Any]:
+        """Yield the result of each job, in order; a `None` among the jobs flushes."""
+        for job in _with_error(jobs):
+            if job is None or isinstance(job, ToolkitError):
+                yield from self._results(0)
+                if job is None:
                     continue
-                raise piece
+                raise job
             while len(self._busy) == self._most:
                 self._collect()
-            self._send(piece)
-            yield from self._told_until(2 * self._most)
-        yield from self._told_until(0)
+            self._send(job)
+            yield from self._results(2 * self._most)
+        yield from self._results(0)
 
     def close(self) -> None:
-        for connection, process in self._processes.items():
-            connection.close()
-            process.kill()
-        for process in self._processes.values():
-            process.join()
+        close_all(self._processes)
 
-    def _send(self, piece: Any) -> None:
-        connection = next((each for each in self._processes if each not in self._busy), None) or self._start()
-        try:
-            connection.send(piece)
-        except OSError:
-            raise self._died(connection) from None
-        self._busy[connection] = self._sent
+    def _send(self, job: Any) -> None:
+        process = next((each for each in self._processes if each.connection not in self._busy), None)
+        if process is None:
+            process = Process(self._work, "try again with fewer --workers")
+            self._processes.append(process)
+        process.send(job)
+        self._busy[process.connection] = process, self._sent
         self._sent += 1
 
-    def _start(self) -> "Connection":
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(self._work, theirs, ours), daemon=True)
-        process.start()
-        theirs.close()
-        self._processes[ours] = process
-        return ours
-
-    def _told_until(self, most: int) -> Iterator[Any]:
-        """The results whose turn it is, until at most so many pieces are still to be told."""
-        while self._told in self._results or self._sent - self._told > most:
-            while self._told not in self._results:
+    def _results(self, most: int) -> Iterator[Any]:
+        """Yield the results whose turn it is, until at most `most` jobs are without theirs."""
+        while self._yielded in self._answers or self._sent - self._yielded > most:
+            while self._yielded not in self._answers:
                 self._collect()
-            failed, result = self._results.pop(self._told)
-            self._told += 1
-            if failed:
-                raise result
-            yield result
+            answer = self._answers.pop(self._yielded)
+            self._yielded += 1
+            yield answer.result()
 
     def _collect(self) -> None:
-        """Wait until at least one process has done its piece."""
+        """Wait until at least one process has done its job."""
         from multiprocessing.connection import wait
 
         for connection in wait(list(self._busy)):
-            try:
-                self._results[self._busy[connection]] = connection.recv()
-            except (EOFError, OSError):
-                raise self._died(connection) from None
+            process, number = self._busy[connection]
+            self._answers[number] = process.receive()
             del self._busy[connection]
 
-    def _died(self, connection: "Connection") -> ToolkitError:
-        process = self._processes[connection]
-        process.join(timeout=1)
-        return ToolkitError(
-            f"a worker process has died (exit code {process.exitcode}), perhaps for lack of memory: "
-            "try again with fewer --workers"
-        )
 
-
-def _with_error(pieces: Iterable[Any]) -> Iterator[Any]:
-    """The pieces, and as the last one the error that ends them: what came before it is done first."""
+def _with_error(jobs: Iterable[Any]) -> Iterator[Any]:
+    """Yield the jobs, and as the last one the error that ends them: what came before it is done first."""
     try:
-        yield from pieces
+        yield from jobs
     except ToolkitError as error:
         yield error
-
-
-def _serve(work: Callable, connection: "Connection", other_end: "Connection") -> None:
-    """The loop of a process: do pieces until nobody sends any."""
-    other_end.close()
-    ignore_signals()
-    while True:
-        try:
-            piece = connection.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            answer = (False, work(piece))
-        except ToolkitError as error:
-            answer = (True, error)
-        except Exception:
-            answer = (True, RuntimeError(f"a worker failed:\n{traceback.format_exc()}"))
-        try:
-            connection.send(answer)
-        except OSError:  # the main process has left without waiting
-            return

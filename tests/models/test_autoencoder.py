@@ -16,7 +16,7 @@ from toolkit.models.storage import load_model, new_model, save_model
 from toolkit.nn.blocks import Block, Residual
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
-from toolkit.training.averaging import average_models, tokenizer_files
+from toolkit.training.checkpoint import average_models, tokenizer_files
 
 SMALL = {"width": 8, "heads": 2, "feed_forward": 12}
 SWISH = {"heads": 1, "activation": "silu", "norm": "none", "bias": False, "positions": "none"}

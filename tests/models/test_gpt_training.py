@@ -11,8 +11,7 @@ from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
-from toolkit.training.optimizer import Adam, clip_scale, sum_of_squares
-from toolkit.training.schedule import make_schedule
+from toolkit.training.optimizer import Adam, clip_scale, make_schedule, sum_of_squares
 
 
 def fresh(config: GPTConfig, seed: int = 0) -> GPT:

@@ -18,7 +18,7 @@ from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
 from toolkit.preference.ppo import PPOConfig, PPOTask
 from toolkit.preference.ppo_trainer import PPOTrainer
-from toolkit.preference.rollout import Episode, Reply, Score, episodes_of
+from toolkit.preference.replies import Episode, Reply, Score, episodes_of
 from toolkit.tokenization.special import BOS, END
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
@@ -116,7 +116,7 @@ def start_policy(**settings: Any) -> GPT:
 def small_ppo_task(score: Score = likes, reference: GPT | None = None, **settings: Any) -> PPOTask:
     rng = np.random.default_rng(1)
     prompts = [np.concatenate(([BOS], rng.integers(16, 24, length))) for length in rng.integers(1, 5, 40)]
-    given = {"prompts": 32, "passes": 2, "minibatches": 2, "max_new_tokens": 5, "beta": 0.02, "unfinished": -1.0}
+    given = {"prompts": 32, "ppo_epochs": 2, "minibatches": 2, "max_new_tokens": 5, "kl_coef": 0.02, "unfinished": -1.0}
     return PPOTask(
         prompts[:30], prompts[30:], END, reference or start_policy(), score, PPOConfig(**{**given, **settings})
     )

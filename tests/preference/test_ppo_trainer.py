@@ -11,7 +11,7 @@ from tests.training.small import after_update, bits, log, press_ctrl_c
 from toolkit.errors import ConfigError
 from toolkit.models.reward import ActorCriticConfig, settings_like
 from toolkit.models.storage import load_model
-from toolkit.preference.ppo import Draw
+from toolkit.preference.ppo import PromptBatch
 from toolkit.preference.ppo_trainer import Minibatches
 
 
@@ -24,14 +24,14 @@ def test_it_learns_to_write_what_is_liked(tmp_path: Path) -> None:
     assert first["kl_to_reference"] == pytest.approx(0, abs=1e-5)
     assert last["reward"] > 0.6
     assert last["ended"] > 0.95
-    scores = trainer.progress.scores
+    scores = trainer.state.scores
     assert scores["reward"] > 0.6
     assert 1 < scores["kl_to_reference"] < 8
     assert scores["loss"] == pytest.approx(0.02 * scores["kl_to_reference"] - scores["reward"])
 
 
 def test_where_leaving_the_reference_costs_all_it_stays(tmp_path: Path) -> None:
-    trainer = small_ppo(tmp_path / "run", small_ppo_task(prompts=64, beta=100.0), updates=80, validate_every=80)
+    trainer = small_ppo(tmp_path / "run", small_ppo_task(prompts=64, kl_coef=100.0), updates=80, validate_every=80)
     trainer.train()
     last = log(tmp_path / "run", "rollout")[-1]["rollout"]
     assert last["reward"] < -0.6
@@ -62,7 +62,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, workers: int) -> 
     after_update(stopped, 6, press_ctrl_c)
     stopped.train()
     assert stopped.interrupted
-    assert stopped.progress.update == 8  # the iteration is finished before Ctrl-C is obeyed
+    assert stopped.state.update == 8  # the iteration is finished before Ctrl-C is obeyed
     resumed = small_ppo(tmp_path / "stopped", create=False, workers=workers)
     resumed.train(resumed.run.resume())
     assert bits(resumed) == bits(whole)
@@ -93,7 +93,7 @@ def test_more_workers_than_prompts(tmp_path: Path) -> None:
     task.prompts["valid"] = task.prompts["valid"][:1]
     trainer = small_ppo(tmp_path / "run", task, workers=3, updates=2, validate_every=2)
     trainer.train()
-    assert trainer.progress.update == 2
+    assert trainer.state.update == 2
 
 
 def test_two_workers_write_what_one_does(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_task_can_be_sent_to_a_process() -> None:
 
 
 def test_minibatches_have_every_reply_once_a_pass_and_are_made_when_they_are_needed() -> None:
-    task, calls = small_ppo_task(passes=3, minibatches=4), []
+    task, calls = small_ppo_task(ppo_epochs=3, minibatches=4), []
 
     def make() -> list[int]:
         calls.append(1)
@@ -155,7 +155,7 @@ def test_an_iteration_has_no_prompt_twice_where_there_are_enough(
     trainer._start_from(None)
     compute, drawn = trainer.workers.compute, []
 
-    def remembering(name: str, draws: list[Draw]) -> list:
+    def remembering(name: str, draws: list[PromptBatch]) -> list:
         drawn.extend(draws)
         return compute(name, draws)
 

@@ -15,8 +15,7 @@ from toolkit.chat.history import write_conversation
 from toolkit.data.messages import Message
 from toolkit.interop import export_model, import_model
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer
-from toolkit.training.checkpoint import write_training
-from toolkit.training.progress import Progress
+from toolkit.training.checkpoint import TrainerState, write_training
 
 TEXT = "I am a boy. ▁ \u0301"  # what every model is given to read
 
@@ -58,10 +57,10 @@ def _forget(path: Path, name: str) -> None:
 
 def _runs(room: Path) -> None:
     model = toolkit.load(room / "writer").model
-    progress = Progress(update=2, validated=2, best=0.5, best_update=2, scores={"loss": 0.5})
+    state = TrainerState(update=2, validated=2, best=0.5, best_update=2, scores={"loss": 0.5})
     vectors = model.vector, model.vector
     shutil.copytree(room / "writer", room / "saved")
-    write_training(room / "saved", model, vectors, progress, None)
+    write_training(room / "saved", model, vectors, state, None)
     run = room / "runs" / "one"
     shutil.copytree(room / "saved", run / "step-000002")
     for name in "last", "best":

@@ -38,7 +38,7 @@ PREFERENCES = f"recipe-pref {TRAINING} --start chat --preferences liked.jsonl --
 PREFERENCES += "--tests asked.jsonl --style style.json --samples 3 --training.tokens-per-batch 400"
 REWARD = f"{PREFERENCES} --method reward {FEW}"
 DPO = f"{PREFERENCES} --method dpo {FEW}"
-PPO = f"{PREFERENCES} --method ppo {FEW} --reward judge --ppo.prompts 6 --ppo.passes 1 --ppo.minibatches 2 "
+PPO = f"{PREFERENCES} --method ppo {FEW} --reward judge --ppo.prompts 6 --ppo.ppo-epochs 1 --ppo.minibatches 2 "
 PPO += "--ppo.max-new-tokens 12"
 
 

@@ -85,8 +85,8 @@ def test_digits_are_learned(answer, heads, updates, perplexity, bleu, tmp_path):
         lambda model: Evaluation({}, []),
         quiet=True,
     )
-    progress = trainer.train()
-    assert math.exp(progress.scores["loss"]) <= perplexity
+    state = trainer.train()
+    assert math.exp(state.scores["loss"]) <= perplexity
     outputs = generate(trainer.model, [example.source.tolist() for example in test])
     scores = bleu_chrf([as_text(e.target) for e in test], [as_text(best.ids) for best, *_ in outputs])
     assert scores.bleu >= bleu

@@ -9,12 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.checks import random_model, small_gpt_config
 from toolkit.data.store import RaggedStore
 from toolkit.errors import ConfigError, DataError
-from toolkit.functional.output_loss import LossSums
+from toolkit.functional.output_loss import LossSums, output_loss
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.nn.tape import Tape
-from toolkit.training.language import Documents, LanguageTask, Share, Windows
+from toolkit.proof import central_difference
+from toolkit.tokenization import CharacterTokenizer
+from toolkit.tokenization.special import BOS, EOS
+from toolkit.training.language import Documents, FirstLineMask, LanguageTask, ReplyMask, Windows
+from toolkit.training.task import Share
 
 LENGTHS = [5, 2, 0, 9, 1, 17, 3, 8]
 
@@ -73,7 +78,7 @@ def test_the_seed_and_the_epoch_decide_the_batches(store: RaggedStore, whole: bo
     task = LanguageTask(store, store, 4, whole)
 
     def batches(epoch: int, seed: int) -> list[list[int]]:
-        return [batch.texts.tolist() for batch in task.batches(epoch, 8, seed)]
+        return [batch.numbers.tolist() for batch in task.batches(epoch, 8, seed)]
 
     assert batches(0, 1) == batches(0, 1)
     assert batches(0, 1) != batches(1, 1)
@@ -87,7 +92,7 @@ def test_shares_are_the_batch(store: RaggedStore, whole: bool, parts: int) -> No
     batch = task.batches(0, 20, 1)[0]
     shares = task.split(batch, parts)
     assert len(shares) == parts
-    assert sorted(np.concatenate([share.texts for share in shares])) == sorted(batch.texts)
+    assert sorted(np.concatenate([share.numbers for share in shares])) == sorted(batch.numbers)
     assert {share.name for share in shares} == {"train"}
 
 
@@ -100,7 +105,7 @@ def test_another_process_gets_the_same_task_and_not_the_tokens(tmp_path: Path, w
     again = pickle.loads(pickled)
     assert again.valid_bytes == 7
     for batch, same in zip(task.batches(0, 1000, 1), again.batches(0, 1000, 1), strict=True):
-        np.testing.assert_array_equal(batch.texts, same.texts)
+        np.testing.assert_array_equal(batch.numbers, same.numbers)
 
 
 def model_of(vocab_size: int, length: int = 8) -> GPT:
@@ -115,10 +120,10 @@ def test_a_share_is_predicted_from_what_stands_before_it(store: RaggedStore) -> 
     model, task = model_of(len(store.values)), LanguageTask(store, store, 6)
     batch = task.validation_batches(1000)[0]
     together = task.loss(model, batch, Tape())
-    alone = [task.loss(model, Share("valid", np.array([number])), Tape()) for number in batch.texts]
+    alone = [task.loss(model, Share("valid", np.array([number])), Tape()) for number in batch.numbers]
     assert together.tokens == sum(each.tokens for each in alone) == sum(max(0, length - 1) for length in LENGTHS)
     assert together.loss == pytest.approx(sum(each.loss for each in alone), rel=1e-5)
-    assert task.loss(model, Share("valid", batch.texts[:0]), Tape()) == LossSums(0.0, 0.0, 0)
+    assert task.loss(model, Share("valid", batch.numbers[:0]), Tape()) == LossSums(0.0, 0.0, 0)
 
 
 def test_a_full_pass_does_not_depend_on_the_budget(store: RaggedStore) -> None:
@@ -134,7 +139,7 @@ def test_a_full_pass_does_not_depend_on_the_budget(store: RaggedStore) -> None:
 def test_smoothing_is_for_training_only(store: RaggedStore) -> None:
     size = len(store.values)
     model, task = model_of(size), LanguageTask(store, store, 6, smoothing=0.3, vocab_size=size)
-    numbers = task.validation_batches(1000)[0].texts
+    numbers = task.validation_batches(1000)[0].numbers
     sums = {name: task.loss(model, Share(name, numbers), Tape()) for name in ("train", "valid")}
     assert sums["valid"].loss == sums["valid"].negative_log_likelihood == sums["train"].negative_log_likelihood
     assert sums["train"].loss != sums["valid"].loss
@@ -148,3 +153,142 @@ def test_what_has_nothing_to_predict_is_refused(tmp_path: Path, store: RaggedSto
         Windows(np.arange(1), 4)
     with pytest.raises(ConfigError, match="vocabulary"):
         LanguageTask(store, store, 4, smoothing=0.1)
+
+
+SIZES = (9, 4, 17, 2, 9, 12)
+CONTEXT = 16
+
+
+@pytest.fixture(scope="module")
+def conversations() -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Ids of conversations, and flags: some of their tokens, but never the first, and always one."""
+    rng = np.random.default_rng(5)
+    ids = [rng.integers(0, 30, length) for length in SIZES]
+    flags = [rng.random(length) < 0.4 for length in SIZES]
+    for each in flags:
+        each[0], each[-1] = False, True
+    return ids, flags
+
+
+@pytest.fixture(scope="module")
+def chats(conversations, tmp_path_factory: pytest.TempPathFactory) -> LanguageTask:
+    ids, flags = conversations
+    room = tmp_path_factory.mktemp("stores")
+    tokens = RaggedStore.write(room / "ids", ids, np.uint16)
+    supervised = RaggedStore.write(room / "supervised", flags, np.uint8)
+    return LanguageTask(tokens, tokens, CONTEXT, mask=ReplyMask(supervised, supervised))
+
+
+@pytest.fixture(scope="module")
+def model():
+    config = small_gpt_config(max_length=CONTEXT, positions="learned")
+    return random_model(config, np.random.default_rng(2))
+
+
+def loss_and_gradient(model, chats, numbers) -> tuple[tuple, np.ndarray]:
+    vector = np.zeros_like(model.vector)
+    tape = Tape(model.views(vector))
+    sums = chats.loss(model, Share("train", np.array(numbers)), tape)
+    assert tape.finished
+    return sums, vector
+
+
+@given(st.permutations(range(len(SIZES))).flatmap(lambda order: st.integers(1, 6).map(lambda n: order[:n])))
+def test_the_loss_of_a_batch_is_that_of_its_conversations_one_by_one(chats, model, numbers) -> None:
+    together, gradient = loss_and_gradient(model, chats, numbers)
+    alone = [loss_and_gradient(model, chats, [number]) for number in numbers]
+    np.testing.assert_allclose(together, np.sum([sums for sums, _ in alone], axis=0), rtol=1e-12)
+    np.testing.assert_allclose(gradient, np.sum([each for _, each in alone], axis=0), rtol=1e-9, atol=1e-12)
+
+
+def test_the_gradient_is_the_slope_of_the_loss(chats, model) -> None:
+    share = Share("train", np.arange(len(SIZES)))
+    _, gradient = loss_and_gradient(model, chats, share.numbers)
+    rng = np.random.default_rng(4)
+    for _ in range(4):
+        direction = rng.standard_normal(len(model.vector))
+        slope = central_difference(lambda: chats.loss(model, share, Tape()).loss, model.vector, direction, 1e-6)
+        assert float(gradient @ direction) == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("number", range(len(SIZES)))
+def test_exactly_the_supervised_tokens_are_predicted(chats, model, conversations, number: int) -> None:
+    ids, flags = (part[number] for part in conversations)
+    batch = chats.batch(Share("train", np.array([number])))
+    assert (batch.scored + 1).tolist() == np.flatnonzero(flags).tolist()
+    assert batch.labels[batch.scored].tolist() == ids[flags].tolist()
+    tape = Tape()
+    x = model.read(batch.inputs, batch.rows, tape)[np.flatnonzero(flags) - 1]
+    wanted, _ = output_loss(x, model.output.table.data, None, ids[flags])
+    sums, _ = loss_and_gradient(model, chats, [number])
+    assert sums.tokens == flags.sum()
+    assert sums.loss == pytest.approx(wanted.loss, rel=1e-12)
+
+
+def test_a_pass_counts_every_supervised_token_once(chats, conversations, model) -> None:
+    counted = [chats.loss(model, share, Tape()).tokens for share in chats.validation_batches(1)]
+    assert sum(counted) == sum(flags.sum() for flags in conversations[1])
+
+
+def test_what_is_only_read_has_an_effect_on_replies_and_none_on_the_count(chats, model, conversations) -> None:
+    flags = conversations[1][2]
+    first = int(np.flatnonzero(flags)[0])
+    assert first > 1
+    batch = chats.batch(Share("train", np.array([2])))
+    before = model.loss(batch, Tape())
+    batch.inputs[0] = (batch.inputs[0] + 1) % 30
+    after = model.loss(batch, Tape())
+    assert after.tokens == before.tokens
+    assert after.loss != before.loss
+
+
+TEXTS = ["ab\ncda", "abcd", "a\nb\nc", "\nab", "abcdabcd\nab", "d\n"]
+LETTERS = CharacterTokenizer("abcd\n")
+
+
+@pytest.fixture(scope="module")
+def poems(tmp_path_factory: pytest.TempPathFactory) -> RaggedStore:
+    items = [[BOS, *LETTERS.encode(text), EOS] for text in TEXTS]
+    return RaggedStore.write(tmp_path_factory.mktemp("store") / "documents", items, np.uint16)
+
+
+def counted(task: LanguageTask, number: int) -> list[int]:
+    batch = task.batch(Share("train", np.array([number])))
+    return batch.labels[batch.scored].tolist()
+
+
+def test_what_follows_the_first_line_is_predicted_and_its_end_mark(poems: RaggedStore) -> None:
+    task = LanguageTask(poems, poems, 20, mask=FirstLineMask(LETTERS))
+    for number, text in enumerate(TEXTS):
+        rest = text.split("\n", 1)[1] if "\n" in text else text
+        assert counted(task, number) == [*LETTERS.encode(rest), EOS], text
+    together = task.batch(Share("train", np.arange(len(TEXTS))))
+    assert together.labels[together.scored].tolist() == [i for n in range(len(TEXTS)) for i in counted(task, n)]
+
+
+def test_a_first_line_longer_than_the_context_and_later_pieces_count_in_full(poems: RaggedStore) -> None:
+    task = LanguageTask(poems, poems, 4, mask=FirstLineMask(LETTERS))
+    texts = task.sets["train"]
+    long_one = [n for n in range(len(texts)) if poems.offsets[4] <= texts.span(n)[0] < poems.offsets[5]]
+    ids = [*LETTERS.encode(TEXTS[4]), EOS]
+    assert [counted(task, number) for number in long_one] == [ids[0:4], ids[4:8], ids[8:12]]
+
+
+def test_the_loss_is_that_of_the_predicted_tokens(poems: RaggedStore) -> None:
+    size = LETTERS.vocab_size
+    model = GPT(GPTConfig(vocab_size=size, width=8, layers=1, heads=2, feed_forward=8, max_length=20))
+    model.allocate(np.float64)
+    model.vector[:] = np.random.default_rng(0).standard_normal(len(model.vector))
+    task = LanguageTask(poems, poems, 20, mask=FirstLineMask(LETTERS))
+    batch = task.validation_batches(1000)[0]
+    sums = task.loss(model, batch, Tape())
+    rows = task.batch(batch)
+    tape = Tape()
+    logits = model.logits(model.read(rows.inputs, rows.rows, tape), tape)
+    log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    assert sums.tokens == len(rows.scored) < len(rows.labels)
+    assert sums.loss == pytest.approx(-log_probs[rows.scored, rows.labels[rows.scored]].sum())
+    assert task.evaluated(model) == {
+        "loss": pytest.approx(sums.loss / sums.tokens),
+        "perplexity": pytest.approx(np.exp(sums.loss / sums.tokens)),
+    }

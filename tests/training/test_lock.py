@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.training.small import after_update, small_trainer
+from toolkit.commands.runs import read_run
 from toolkit.errors import ConfigError
 from toolkit.training import lock
 from toolkit.training.lock import is_locked, locked
 from toolkit.training.run import Run
-from toolkit.training.table import read_run
 
 
 @pytest.fixture(autouse=True)

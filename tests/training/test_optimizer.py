@@ -1,11 +1,29 @@
+"""Optimizers against their formulas, what each moves, and learning rate schedules."""
+
 import math
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from tests.checks import small_config, small_gpt_config
+from tests.training.small import build_small, small_task
+from toolkit.errors import ConfigError
+from toolkit.models.gpt import GPT
+from toolkit.models.seq2seq import Seq2Seq
 from toolkit.training import optimizer as optimizer_module
-from toolkit.training.optimizer import Adam, clip_scale, sum_of_squares
+from toolkit.training.config import TrainingConfig
+from toolkit.training.optimizer import (
+    Adam,
+    Muon,
+    clip_scale,
+    make_optimizer,
+    make_schedule,
+    orthogonalized,
+    partition,
+    sum_of_squares,
+)
+from toolkit.training.workers import Workers
 
 
 def textbook_adam(adam: Adam, theta: np.ndarray, gradients: list[np.ndarray], rate: float, decayed: int) -> np.ndarray:
@@ -101,3 +119,177 @@ def test_sum_of_squares(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("norm", "limit", "expected"), [(4.0, 1.0, 0.25), (0.5, 1.0, 1.0), (9.0, 0.0, 1.0), (0, 1, 1)])
 def test_clip_scale(norm: float, limit: float, expected: float) -> None:
     assert clip_scale(norm, limit) == expected
+
+
+MODELS = {
+    "translator": lambda: Seq2Seq(small_config()),
+    "language model": lambda: GPT(small_gpt_config(key_value_heads=2, activation="swiglu", norm="rms")),
+}
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (4, 4), (6, 15), (15, 6), (32, 128)])
+def test_every_direction_becomes_about_equally_long(shape) -> None:
+    matrix = np.random.default_rng(0).standard_normal(shape)
+    left, lengths, right = np.linalg.svd(matrix, full_matrices=False)
+    assert lengths.min() > 0.01 * lengths.max()
+    for size in (1e-12, 1.0, 1e12):
+        found = left.T @ orthogonalized(matrix * size) @ right.T
+        np.testing.assert_allclose(found, np.diag(np.diag(found)), atol=1e-9)  # the directions stay as they were
+        assert (np.diag(found) > 0.6).all()
+        assert (np.diag(found) < 1.25).all()
+    assert (orthogonalized(np.zeros(shape)) == 0).all()
+
+
+def test_muon_against_the_formula() -> None:
+    """Two steps of every parameter, the maps one by one, as the docstrings have it."""
+    rng = np.random.default_rng(1)
+    model = MODELS["language model"]()
+    model.allocate(np.float64)
+    model.vector[:] = rng.standard_normal(len(model.vector))
+    before = {name: value.copy() for name, value in model.arrays().items()}
+    gradients = rng.standard_normal((2, len(model.vector)))
+    muon = Muon(Adam(weight_decay=0.1), momentum=0.9)
+    moments = np.zeros_like(model.vector), np.zeros_like(model.vector)
+    (shards,) = partition(model, muon, 1)
+    for step, gradient in enumerate(gradients, 1):
+        for stretch, parameter in shards:
+            own = model.vector[stretch], gradient[stretch]
+            if parameter is None:
+                decayed = max(0, min(model.decayed, stretch.stop) - stretch.start)
+                muon.update(*own, tuple(each[stretch] for each in moments), step, 0.05, 0.5, decayed)
+            else:
+                muon.update_maps(parameter, *own, moments[0][stretch], 0.05, 0.5)
+    views = [model.views(gradient) for gradient in gradients]
+    for name, parameter in model.parameters().items():
+        if parameter.maps is None:
+            continue
+        first, second = (view[parameter] * 0.5 for view in views)
+        expected = []
+        for theta, g1, g2 in zip(*(np.split(x, parameter.maps, 1) for x in (before[name], first, second)), strict=True):
+            size = 0.05 * 0.2 * max(theta.shape) ** 0.5
+            theta = 0.995 * theta - size * orthogonalized(g1 + 0.9 * g1)
+            u = 0.9 * g1 + g2
+            expected.append(0.995 * theta - size * orthogonalized(g2 + 0.9 * u))
+        np.testing.assert_allclose(parameter.data, np.concatenate(expected, axis=1), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_every_number_is_moved_once(name: str, count: int) -> None:
+    model = MODELS[name]()
+    model.allocate()
+    moved = np.zeros(len(model.vector), int)
+    maps = []
+    for shards in partition(model, Muon(), count):
+        for stretch, parameter in shards:
+            moved[stretch] += 1
+            maps += [] if parameter is None else [parameter]
+    assert (moved == 1).all()
+    linear = [value for path, value in model.parameters().items() if path.endswith(".weight")]
+    assert set(maps) == set(linear)  # and neither embeddings nor gains nor biases
+
+
+def train_by_muon(count: int, updates: int = 3) -> np.ndarray:
+    task = small_task()
+    workers = Workers(build_small(), task, Muon(Adam(eps=1e-3, weight_decay=0.01)), count, ema=0.5)
+    workers.model.initialize(np.random.default_rng(0))
+    with workers:
+        for step, batch in zip(range(1, updates + 1), task.batches(0, 60, 1), strict=False):
+            shares = [[(share, [1, index])] for index, share in enumerate(task.split(batch, count))]
+            sums = workers.gradient(shares)
+            workers.reduce()
+            workers.update(step, 0.01, 1 / sums.tokens)
+        return np.concatenate([workers.model.vector, workers.shared.average])
+
+
+def test_of_muon_the_number_of_workers_changes_rounding_only() -> None:
+    one, two, three = (train_by_muon(count) for count in (1, 2, 3))
+    np.testing.assert_allclose(two, one, atol=2e-4)
+    np.testing.assert_allclose(three, one, atol=2e-4)
+    assert train_by_muon(2).tobytes() == two.tobytes()
+
+
+def test_the_setting_chooses_the_rule() -> None:
+    made = {
+        name: make_optimizer(TrainingConfig(optimizer=name, weight_decay=0.3)) for name in ("adam", "adamw", "muon")
+    }
+    assert (made["adam"].decoupled, made["adamw"].decoupled) == (False, True)
+    assert made["muon"] == Muon(made["adamw"])
+
+
+SCHEDULES = ("noam", "inverse_sqrt", "cosine", "constant")
+
+
+@pytest.mark.parametrize("name", ["inverse_sqrt", "cosine", "constant"])
+@pytest.mark.parametrize("warmup", [0, 1, 40])
+def test_warm_up_rises_evenly_to_the_learning_rate(name: str, warmup: int) -> None:
+    rate = make_schedule(name, 0.3, warmup, 200)
+    assert [rate(update) for update in range(1, warmup + 1)] == pytest.approx(
+        [0.3 * update / warmup for update in range(1, warmup + 1)]
+    )
+    assert rate(max(warmup, 1)) == pytest.approx(0.3, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_up_and_then_never_up_again(name: str) -> None:
+    rate = make_schedule(name, 0.3, 40, 200, final=0.01)
+    rates = [rate(update) for update in range(1, 260)]
+    assert all(a < b for a, b in pairwise(rates[:40]))
+    assert all(a >= b for a, b in pairwise(rates[39:]))
+    assert min(rates) > 0
+
+
+def test_noam_is_the_formula_of_the_paper() -> None:
+    rate = make_schedule("noam", 1.0, 4000, 100_000, width=512)
+    for update in (1, 100, 4000, 4001, 90_000):
+        assert rate(update) == pytest.approx(512**-0.5 * min(update**-0.5, update * 4000**-1.5), rel=1e-12)
+    assert make_schedule("noam", 2.0, 4000, 9, width=128)(4000) == pytest.approx(4 * rate(4000))
+    assert make_schedule("noam", 1.0, 0, 9, width=1)(4) == 0.5
+
+
+def test_inverse_square_root() -> None:
+    rate = make_schedule("inverse_sqrt", 0.3, 50, 1000)
+    assert rate(200) == pytest.approx(0.15)
+    assert rate(5000) == pytest.approx(0.03)
+
+
+def test_cosine_is_half_a_wave() -> None:
+    rate = make_schedule("cosine", 0.3, 100, 500, final=0.1)
+    assert rate(100) == pytest.approx(0.3)
+    assert rate(200) == pytest.approx(0.1 + 0.2 * (1 + math.cos(math.pi / 4)) / 2)
+    assert rate(300) == pytest.approx(0.2)
+    assert rate(500) == pytest.approx(0.1)
+    assert rate(900) == pytest.approx(0.1)
+    assert make_schedule("cosine", 0.3, 0, 500)(500) == pytest.approx(0, abs=1e-12)
+
+
+def test_a_warm_up_longer_than_the_run() -> None:
+    for name in SCHEDULES:
+        rates = [make_schedule(name, 0.3, 50, 20)(update) for update in range(1, 21)]
+        assert rates == sorted(rates)
+
+
+def test_an_unknown_schedule() -> None:
+    with pytest.raises(ValueError, match="linear"):
+        make_schedule("linear", 0.3, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"updates": 0}, "updates is 0: it must be at least 1"),
+        ({"workers": 0}, "workers is 0"),
+        ({"warmup": -1}, "warmup is -1: it must not be negative"),
+        ({"beta1": 1.0}, "beta1 is 1.0: it must be at least 0 and below 1"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0: it must be above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan"),
+        ({"label_smoothing": 1.5}, "label_smoothing is 1.5"),
+        ({"optimizer": "sgd"}, "optimizer is 'sgd': it must be one of adamw, adam"),
+        ({"schedule": "linear"}, "schedule is 'linear'"),
+        ({"best_by": "speed"}, "best_by is 'speed'"),
+        ({"clip": float("nan")}, "clip is nan"),
+    ],
+)
+def test_settings_out_of_range(settings: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TrainingConfig(**settings)

@@ -28,10 +28,10 @@ def fragile(path: Path, limit: float, create: bool = True, **settings) -> Traine
 def test_back_to_the_last_checkpoint_with_half_the_learning_rate(tmp_path: Path, workers: int, capsys) -> None:
     trainer = fragile(tmp_path / "run", 0.047, workers=workers)
     trainer._quiet = False
-    progress = trainer.train()
+    state = trainer.train()
     (record,) = log(tmp_path / "run", "rollback")
     assert record["rollback"] == {"from": 5, "to": 4, "learning_rate_factor": 0.5}
-    assert (progress.update, progress.rollbacks) == (6, 1)
+    assert (state.update, state.rollbacks) == (6, 1)
     (figures,) = log(tmp_path / "run", "learning_rate")
     assert figures["learning_rate"] == 0.005
     assert "back to update 4, and on with half the learning rate" in capsys.readouterr().err
@@ -76,7 +76,7 @@ def test_resuming_equals_not_stopping(tmp_path: Path, when: str, stop: int) -> N
 
     def update_and_stop(step: int, *rest: float) -> None:
         update(step, *rest)
-        if step == stop and parts.progress.rollbacks == (when == "after"):
+        if step == stop and parts.state.rollbacks == (when == "after"):
             press_ctrl_c()
 
     parts.workers.update = update_and_stop

@@ -49,10 +49,10 @@ def assert_same(trainer, whole) -> None:
     for step in steps(ours):
         one, other = read_checkpoint(ours / step), read_checkpoint(theirs / step)
         assert one.model.vector.tobytes() == other.model.vector.tobytes()
-        for progress in one.progress, other.progress:
-            progress.seconds = 0
-            progress.averages.pop("seconds", None)
-        assert one.progress == other.progress
+        for state in one.state, other.state:
+            state.seconds = 0
+            state.averages.pop("seconds", None)
+        assert one.state == other.state
 
 
 # Every call by which a checkpoint gets onto the disk, killed before and after it, at the second checkpoint.
@@ -67,7 +67,7 @@ def test_killed_while_writing(tmp_path: Path, whole, monkeypatch, name: str, cal
     original, count = getattr(home, name), []
 
     def die(*arguments, **named_arguments):
-        if trainer.progress.update >= 4:
+        if trainer.state.update >= 4:
             count.append(1)
             if len(count) == call + 1:
                 raise Killed

@@ -15,7 +15,8 @@ from toolkit.data.subwords import SubwordSampler
 from toolkit.nn.tape import Tape
 from toolkit.tokenization import SentencePieceTokenizer
 from toolkit.tokenization.special import EOS
-from toolkit.training.translation import Share, TranslationTask, describe
+from toolkit.training.task import Share
+from toolkit.training.translation import TranslationTask, describe
 
 PAIRS = list(zip(ENGLISH, NEPALI, strict=True))
 
@@ -126,7 +127,7 @@ def test_an_epoch_has_pairs_as_often_as_asked() -> None:
     examples = small_task().examples["train"]
     repeats = np.repeat([2.0, 1.0, 0.0], 10)
     task = TranslationTask(examples, examples, 30, 0.1, repeats=repeats)
-    indices = [index for batch in task.batches(0, 60, 1) for index in batch.indices]
+    indices = [index for batch in task.batches(0, 60, 1) for index in batch.numbers]
     assert sorted(indices) == sorted([*range(10), *range(20)])
 
 

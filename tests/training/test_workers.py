@@ -15,8 +15,9 @@ from toolkit.errors import ConfigError, ToolkitError
 from toolkit.functional.output_loss import LossSums
 from toolkit.nn.memory import Pool
 from toolkit.training.optimizer import Adam
+from toolkit.training.task import Share, add_sums
 from toolkit.training.translation import TranslationTask
-from toolkit.training.workers import Workers, add_sums
+from toolkit.training.workers import Workers
 
 ADAM = Adam(eps=1e-3, weight_decay=0.01)  # so large that the rounding errors of vanishing gradients stay small
 
@@ -61,7 +62,7 @@ def test_the_same_number_of_workers_gives_the_same_bits(count: int) -> None:
 
 def test_spawned_workers_compute_what_forked_ones_do(monkeypatch) -> None:
     forked = train(2)
-    monkeypatch.setattr("toolkit.training.workers.START_METHOD", "spawn")
+    monkeypatch.setattr("toolkit.parallel.START_METHOD", "spawn")
     sums, parameters = train(2)
     assert sums == forked[0]
     assert parameters.tobytes() == forked[1].tobytes()
@@ -73,7 +74,7 @@ def test_two_batches_are_one_large_batch() -> None:
     results = []
     for parts in ([indices], [indices[:9], indices[9:]]):
         with workers_with_values(1, task) as workers:
-            sums = workers.gradient([[((name, part), [1]) for part in parts]])
+            sums = workers.gradient([[(Share(name, part), [1]) for part in parts]])
             norm = workers.reduce()
             gradient = workers.shared.gradients[0].copy()
             workers.update(1, 0.01, 1 / sums.tokens)
@@ -102,7 +103,7 @@ def test_evaluation_leaves_gradients_and_parameters_alone(count: int) -> None:
     task = small_task()
     with workers_with_values(count, task) as workers:
         before = [vector.copy() for vector in (workers.shared.parameters, *workers.shared.gradients)]
-        sums = workers.evaluate([[share] for share in task.split(("valid", np.arange(6)), count)])
+        sums = workers.evaluate([[share] for share in task.split(Share("valid", np.arange(6)), count)])
         after = [workers.shared.parameters, *workers.shared.gradients]
     assert sums.tokens == sum(len(example.target) + 1 for example in task.examples["valid"])
     assert sums.loss == pytest.approx(sums.negative_log_likelihood)  # validation is not smoothed
@@ -113,7 +114,7 @@ def test_evaluation_leaves_gradients_and_parameters_alone(count: int) -> None:
 def test_more_workers_than_sentences() -> None:
     task = small_task()
     with workers_with_values(2, task) as workers:
-        sums = workers.gradient(shares(task, ("train", np.array([3])), 2))
+        sums = workers.gradient(shares(task, Share("train", np.array([3])), 2))
     assert sums.tokens == len(task.examples["train"][3].target) + 1
 
 
@@ -156,7 +157,7 @@ def test_a_worker_that_is_killed_between_two_calls() -> None:
     batch = task.batches(0, 60, 1)[0]
     with workers_with_values(2, task) as workers:
         workers.gradient(shares(task, batch, 2))
-        process = workers._others[0][0]
+        process = workers._others[0].process
         os.kill(process.pid, signal.SIGKILL)
         process.join()
         with pytest.raises(ToolkitError, match=r"died \(exit code -9\)"):
@@ -175,7 +176,7 @@ def test_workers_leave_at_once() -> None:
     """Each inherits the connections of those before it, and must not keep them from noticing the end."""
     started = time.monotonic()
     with workers_with_values(4) as workers:
-        processes = [process for process, _ in workers._others]
+        processes = [each.process for each in workers._others]
     assert time.monotonic() - started < 4
     assert [process.exitcode for process in processes] == [0, 0, 0]
 
@@ -259,7 +260,7 @@ def test_sums_keep_their_kind_and_their_further_fields() -> None:
 def test_further_sums_arrive_from_all_workers(numbers: list[int]) -> None:
     """Also where some of them have nothing to do."""
     task = small_task(kind=Curious)
-    parts = task.split(("train", np.array(numbers)), 3)
+    parts = task.split(Share("train", np.array(numbers)), 3)
     with workers_with_values(3, task) as workers:
         sums = workers.gradient([[(part, [1])] for part in parts])
         again = workers.evaluate([[part] for part in parts])

@@ -149,10 +149,20 @@ def _unknown(words: list[str], flags: list[str]) -> str:
     if unknown is None:
         switch = ": a flag is on by itself, and off as --no-…" if words[0].lower() in ("true", "false") else ""
         return f"{words[0]!r} is a word too many{switch}"
+    if renamed := _new_name(unknown):
+        return f"there is no flag {unknown} any more: it is called {renamed} now"
     meant = max(flags, key=lambda flag: _likeness(unknown, flag), default="")
     if not meant or _likeness(unknown, meant) < 0.7:
         return f"there is no flag {unknown}"
     return f"there is no flag {unknown}: did you mean {meant}?"
+
+
+def _new_name(flag: str) -> str | None:
+    """Look up the flag that one of an earlier version has become."""
+    from toolkit.training.config import RENAMED  # here, because it is needed for mistakes only
+
+    name = RENAMED.get(flag.removeprefix("--").replace("-", "_"))
+    return name and f"--{name.replace('_', '-')}"
 
 
 def _likeness(unknown: str, flag: str) -> float:

@@ -180,7 +180,7 @@ class Average:
 
 
 def _average(directories: list[Path]) -> tuple[list[Path], Model, dict[str, bytes]]:
-    from toolkit.training.averaging import average_models, tokenizer_files
+    from toolkit.training.checkpoint import average_models, tokenizer_files
 
     return directories, average_models(directories), tokenizer_files(directories[0])
 

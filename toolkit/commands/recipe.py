@@ -18,7 +18,7 @@ from toolkit.models.storage import save_model
 from toolkit.nn.module import Model
 from toolkit.process import Stopped
 from toolkit.tokenization import Tokenizer
-from toolkit.training.checkpoint import Saved
+from toolkit.training.checkpoint import Checkpoint
 from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
 
@@ -78,7 +78,7 @@ def check_results(seeds: Sequence[int], export: Path | None) -> None:
 
 
 @contextmanager
-def opened(path: Path, settings: dict[str, Any], resume: bool) -> Iterator[tuple[Run, Saved | None]]:
+def opened(path: Path, settings: dict[str, Any], resume: bool) -> Iterator[tuple[Run, Checkpoint | None]]:
     """A run, begun or continued, and the checkpoint that it continues from; no other process has it within the block.
 
     Raises ConfigError where another process is at work on it.
@@ -98,15 +98,15 @@ def preparing(run: Run) -> Iterator[None]:
         raise
 
 
-def carry_out(trainer: Trainer, saved: Saved | None, quiet: bool) -> None:
+def carry_out(trainer: Trainer, saved: Checkpoint | None, quiet: bool) -> None:
     """Train, from a checkpoint or from the beginning, and say how it went.
 
     Raises Stopped where a signal ended it: what there is by then is saved.
     """
-    progress = trainer.train(saved)
+    state = trainer.train(saved)
     if trainer.interrupted:
-        raise Stopped(trainer.interrupted, f"stopped at update {progress.update}, go on with --resume")
-    told = f"trained {progress.update} updates in {progress.seconds:.0f} s; best: update {progress.best_update}"
+        raise Stopped(trainer.interrupted, f"stopped at update {state.update}, go on with --resume")
+    told = f"trained {state.update} updates in {state.seconds:.0f} s; best: update {state.best_update}"
     tell(quiet, told)
 
 

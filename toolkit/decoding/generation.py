@@ -229,7 +229,8 @@ class _Continuation(_Job):
             raise ConfigError("what was read is kept for one sequence that does not slide: leave out prefix_cache")
         self._pool, self._packed = Pool(), packed or PackedWeights()
         if prefix_cache is None:
-            self._packed.renew(model.vector)
+            if packed is not None:  # a policy within another model has no vector of its own to compare with
+                packed.renew(model.vector)
         else:  # which renews its own
             self._pool, self._packed = prefix_cache.pool, prefix_cache.packed
         mark = [BOS] if model.config.begin else []

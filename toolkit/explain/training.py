@@ -16,9 +16,7 @@ from toolkit.language_model import LanguageModel
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import EOS
-from toolkit.training.muon import Muon, make_optimizer
-from toolkit.training.optimizer import Adam
-from toolkit.training.schedule import make_schedule
+from toolkit.training.optimizer import Adam, Muon, make_optimizer, make_schedule
 from toolkit.translator import Translator
 
 _MOST_TOKENS = 48  # rows of a table

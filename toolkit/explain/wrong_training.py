@@ -18,8 +18,7 @@ from toolkit.nn.tape import Tape
 from toolkit.proof import wrong
 from toolkit.proof.cases import SEQUENCE
 from toolkit.tokenization.special import SPECIAL_TOKENS
-from toolkit.training.optimizer import Adam, clip_scale, sum_of_squares
-from toolkit.training.schedule import make_schedule
+from toolkit.training.optimizer import Adam, clip_scale, make_schedule, sum_of_squares
 
 UPDATES, PAIRS = 250, 32
 SYMBOLS = 12

@@ -11,12 +11,11 @@ Or, in place of 2 to 4, DPO: Trainer(build, DPOTask(train, valid, language_model
 """
 
 from toolkit.preference.dpo import DPOConfig, DPOTask
-from toolkit.preference.examples import PairExample, Pairs
+from toolkit.preference.pairs import PairExample, Pairs, RewardTask
 from toolkit.preference.ppo import PPOConfig, PPOTask
 from toolkit.preference.ppo_trainer import PPOTrainer
-from toolkit.preference.reward_task import RewardTask
-from toolkit.preference.rollout import write_replies
-from toolkit.preference.score import ModelScore, normalized_score
+from toolkit.preference.replies import write_replies
+from toolkit.preference.reward import ModelScore, normalized_score
 
 __all__ = [
     "DPOConfig",

@@ -2,9 +2,11 @@
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
@@ -12,11 +14,10 @@ from toolkit.functional.preference_loss import preference_loss, preference_loss_
 from toolkit.models.gpt import GPT
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
-from toolkit.preference.examples import Pairs, reply_batch
-from toolkit.preference.pair_task import NO_PAIRS, PairSums, PairTask, Share, in_turns, pair_sums
-from toolkit.preference.policy import reply_log_probs, reply_log_probs_backward, sums_of_replies
-from toolkit.training.optimizer import Adam
-from toolkit.training.workers import Workers
+from toolkit.parallel import in_order
+from toolkit.preference.pairs import Pairs, PairSums, PairTask, interleaved, pair_sums
+from toolkit.preference.replies import reply_batch, reply_log_probs, reply_log_probs_backward, sums_of_replies
+from toolkit.training.task import Share
 
 # Tokens of the texts whose reference log-probabilities are computed together.
 _TOKENS_AT_ONCE = 4096
@@ -24,13 +25,13 @@ _TOKENS_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class DPOConfig:
-    """How a language model learns from pairs directly."""
+    """Settings of learning from pairs directly."""
 
     beta: float = 1.0  # how dearly the model pays for leaving the reference; the reward is β log(π / π_ref)
     supervised: float = 3.0  # weight of the chosen reply's likelihood beside it; 0: the loss as it was published
 
     def __post_init__(self) -> None:
-        """Raises ConfigError where a setting is out of range."""
+        """Raise ConfigError where a setting is out of range."""
         if not 0 < self.beta < math.inf:
             raise ConfigError(f"beta is {self.beta}: it must be a number above 0")
         if not 0 <= self.supervised < math.inf:
@@ -45,21 +46,19 @@ class DPOTask(PairTask):
     supervised fine-tuning, holds the chosen one where it is (Pang et al. 2024, "Iterative reasoning preference
     optimization", section 2).
 
-    reference: what training starts from, and what the model is compared with. What it thinks of all replies is
-    computed here, once, by `workers` processes. The first part begins with ln 2 where the model that is trained has no
-    dropout, which would make it differ from itself (see `settings_like`).
+    reference: the model that training starts from, and that the trained one is compared with. The log-probabilities
+    that it gives all replies are computed here, once, by `workers` processes. The first part begins with ln 2 where the
+    trained model has no dropout, which would make it differ from itself (see `settings_like`).
     """
 
     def __init__(self, train: Pairs, valid: Pairs, reference: GPT, config: DPOConfig, workers: int = 1):
         super().__init__(train, valid)
         self.config = config
-        self.reference = {name: reference_log_probs(reference, pairs, workers) for name, pairs in self.pairs.items()}
+        self.reference = {name: reference_log_probs(reference, pairs, workers) for name, pairs in self.sets.items()}
 
-    def loss(self, model: GPT, share: Share, tape: Tape) -> PairSums:
-        """Sums over the pairs of a share; adds their gradient where the tape keeps. Rewards are β log(π / π_ref)."""
-        if len(share.numbers) == 0:
-            return NO_PAIRS
-        prompts, replies = self.pairs[share.name].sides(share.numbers)
+    def sums(self, model: GPT, share: Share, tape: Tape) -> PairSums:
+        """Return sums over the pairs of a share; add their gradient where the tape keeps. Rewards: β log(π / π_ref)."""
+        prompts, replies = self.sets[share.name].sides(share.numbers)
         lengths = np.array([len(reply) for reply in replies])
         log_probs, _ = reply_log_probs(model, reply_batch(prompts, replies), tape)
         reference = self.reference[share.name][share.numbers].reshape(-1)
@@ -70,39 +69,27 @@ class DPOTask(PairTask):
         if tape.keeps:
             dchosen, drejected = preference_loss_backward(1.0, saved)
             dchosen -= (self.config.supervised / lengths[0::2]).astype(dchosen.dtype)
-            reply_log_probs_backward(model, np.repeat(in_turns(dchosen, drejected), lengths), tape)
+            reply_log_probs_backward(model, np.repeat(interleaved(dchosen, drejected), lengths), tape)
         sums = pair_sums(loss + self.config.supervised * likelihood, ratios * self.config.beta)
         return sums._replace(negative_log_likelihood=likelihood)
 
     def scores(self, sums: PairSums) -> dict[str, float]:
-        """Means over the validation pairs; the likelihood is that of a chosen reply's tokens, in nats."""
+        """Divide the sums by the number of pairs; the likelihood is that of a chosen reply's tokens, in nats."""
         return super().scores(sums) | {"negative_log_likelihood": sums.negative_log_likelihood / sums.tokens}
 
 
 def reference_log_probs(reference: GPT, pairs: Pairs, workers: int = 1) -> Array:
-    """What a model gives the chosen and the rejected reply of every pair, end markers included.  Returns (pairs, 2)."""
-    batches = pairs.batches(_TOKENS_AT_ONCE, [0])
+    """Return the log-probabilities of the chosen and the rejected reply of every pair, end markers included, (B, 2)."""
+    batches = pairs.in_order(_TOKENS_AT_ONCE)
     found = np.empty((len(pairs), 2), reference.vector.dtype)
-    with Workers(functools.partial(GPT, reference.config), _Reading(pairs), Adam(), workers) as processes:
-        processes.model.vector[:] = reference.vector
-        shares = [batches[index::workers] for index in range(workers)]
-        for share, sums in zip(shares, processes.compute("log_probs", shares), strict=True):
-            for numbers, of_batch in zip(share, sums, strict=True):
-                found[numbers] = of_batch
+    work = functools.partial(_batch_log_probs, reference, pairs, Pool())
+    for numbers, log_probs in zip(batches, in_order(work, batches, workers), strict=True):
+        found[numbers] = log_probs
     return found
 
 
-class _Reading:
-    """The task of finding log-probabilities."""
-
-    def __init__(self, pairs: Pairs):
-        self._pairs = pairs
-
-    def log_probs(self, model: GPT, batches: list[Array], memory: Pool) -> list[Array]:
-        """Of the replies of every batch of pairs, (B, 2)."""
-        return [self._of_batch(model, numbers, memory) for numbers in batches]
-
-    def _of_batch(self, model: GPT, numbers: Array, memory: Pool) -> Array:
-        prompts, replies = self._pairs.sides(numbers)
-        log_probs, _ = reply_log_probs(model, reply_batch(prompts, replies), Tape(memory=memory))
-        return sums_of_replies(log_probs, [len(reply) for reply in replies]).reshape(-1, 2)
+def _batch_log_probs(reference: GPT, pairs: Pairs, memory: Pool, numbers: Sequence[int]) -> Array:
+    prompts, replies = pairs.sides(numbers)
+    with threadpool_limits(1):
+        log_probs, _ = reply_log_probs(reference, reply_batch(prompts, replies), Tape(memory=memory))
+    return sums_of_replies(log_probs, [len(reply) for reply in replies]).reshape(-1, 2)

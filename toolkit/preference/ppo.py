@@ -1,6 +1,7 @@
 """Proximal policy optimization of a language model's replies (Schulman et al. 2017; Ouyang et al. 2022, section 3.5).
 
-The task: it writes replies, says what they were worth, and knows the loss of experience. The loop is in `ppo_trainer`.
+The task: it writes replies, turns their rewards into advantages, and knows the loss of these rollouts. The loop is in
+`ppo_trainer`.
 """
 
 import math
@@ -18,44 +19,52 @@ from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
-from toolkit.preference.advantages import advantages_of, token_rewards, whitened
-from toolkit.preference.examples import reply_batch
-from toolkit.preference.policy import never_written, reply_log_probs, reply_log_probs_backward
-from toolkit.preference.rollout import Episode, Score, check_prompts, episodes_of, write_replies
+from toolkit.preference.replies import (
+    Episode,
+    Score,
+    check_prompts,
+    episodes_of,
+    never_written,
+    reply_batch,
+    reply_log_probs,
+    reply_log_probs_backward,
+    write_replies,
+)
+from toolkit.training.task import Task
 
 
 @dataclass(frozen=True)
 class PPOConfig:
-    """How a policy learns from rewards."""
+    """Settings of learning from rewards."""
 
     prompts: int = 256  # replies that are written in an iteration, each to another prompt where there are enough
-    passes: int = 2  # over the replies of an iteration
+    ppo_epochs: int = 2  # passes over the replies of an iteration
     minibatches: int = 4  # updates in each pass
-    beta: float = 0.2  # price of leaving the reference: each token costs β (log π - log π_ref)
+    kl_coef: float = 0.2  # β, the price of leaving the reference: each token costs β (log π - log π_ref)
     clip: float = 0.2  # ε: a ratio of probabilities outside 1 ± ε is not pushed further
     value_clip: float = 0.2  # how far a value moves from where it was when the reply was written
-    value_coefficient: float = 0.5  # weight of the critic's loss beside the policy's
-    discount: float = 1.0  # γ: what a reward is worth a token earlier
-    decay: float = 0.95  # λ of generalised advantage estimation
+    vf_coef: float = 0.5  # weight of the critic's loss beside the policy's
+    gamma: float = 1.0  # γ: what a reward is worth a token earlier
+    gae_lambda: float = 0.95  # λ of generalised advantage estimation
     temperature: float = 1.0  # replies are sampled, and all probabilities taken, at this temperature
     max_new_tokens: int = 48  # the longest reply, end marker included
     unfinished: float = -1.0  # score of a reply that does not end by itself; the reward model's lie around 0, ± 1
 
     def __post_init__(self) -> None:
-        """Raises ConfigError where a setting is out of range."""
+        """Raise ConfigError where a setting is out of range."""
         for name, value in vars(self).items():
             if not math.isfinite(value):
                 raise ConfigError(f"{name} is {value}: it must be a finite number")
-        for name in ("prompts", "passes", "minibatches", "max_new_tokens"):
+        for name in ("prompts", "ppo_epochs", "minibatches", "max_new_tokens"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
         for name in ("clip", "value_clip", "temperature"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be above 0")
-        for name in ("beta", "value_coefficient"):
+        for name in ("kl_coef", "vf_coef"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must not be negative")
-        for name in ("discount", "decay"):
+        for name in ("gamma", "gae_lambda"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must lie between 0 and 1")
         if self.minibatches > self.prompts:
@@ -63,25 +72,25 @@ class PPOConfig:
 
     @property
     def updates(self) -> int:
-        """Of an iteration."""
-        return self.passes * self.minibatches
+        """Count the updates of an iteration."""
+        return self.ppo_epochs * self.minibatches
 
 
-class Experience(NamedTuple):
-    """A reply and what is to be learnt from it."""
+class Rollout(NamedTuple):
+    """A reply with the advantage and the return of each of its tokens: what training learns from."""
 
     prompt: Array  # (P,) ids
     reply: Array  # (T,) ids
     log_probs: Array  # (T,) of the policy that wrote it
     values: Array  # (T,) of the critic then
-    advantages: Array  # (T,) whitened over the iteration
+    advantages: Array  # (T,) normalised over the iteration
     returns: Array  # (T,) what the critic should have said
 
 
 class PolicySums(NamedTuple):
     """Sums over tokens of replies. The log shows them divided by the number of tokens."""
 
-    loss: float  # policy_loss + value_coefficient · value_loss
+    loss: float  # policy_loss + vf_coef · value_loss
     negative_log_likelihood: float
     tokens: int
     policy_loss: float
@@ -103,8 +112,8 @@ class ReplySums(NamedTuple):
     ended: float
 
 
-class Draw(NamedTuple):
-    """Prompts that are to be replied to."""
+class PromptBatch(NamedTuple):
+    """Prompts that one worker is to reply to."""
 
     name: str  # of the set: "train" or "valid"
     numbers: Array  # (B,) of its prompts
@@ -112,7 +121,7 @@ class Draw(NamedTuple):
     first: int = 0  # the place of the first among all that are drawn
 
 
-class PPOTask:
+class PPOTask(Task):
     """Prompts, the reference that the policy must not leave far behind, and the judge of its replies.
 
     prompts, valid_prompts: ids as the model reads them, from the begin mark (where it knows one) to what opens a reply.
@@ -145,17 +154,17 @@ class PPOTask:
                     f"in a context of {reference.config.max_length}: shorten it, or lower max_new_tokens"
                 )
 
-    def rollout(self, model: ActorCritic, draw: Draw, memory: Pool) -> list[Episode]:
-        """Replies to some prompts, and what is thought of them, in order: a worker's part of an iteration."""
-        config, prompts = self.config, [self.prompts[draw.name][number] for number in draw.numbers]
+    def episodes(self, model: ActorCritic, batch: PromptBatch, memory: Pool) -> list[Episode]:
+        """Sample replies to prompts and score them, in order: a worker's part of an iteration."""
+        config, prompts = self.config, [self.prompts[batch.name][number] for number in batch.numbers]
         replies = write_replies(
             model.policy,
             prompts,
             self.end,
             temperature=config.temperature,
             max_new_tokens=config.max_new_tokens,
-            seed=draw.seed,
-            first=draw.first,
+            seed=batch.seed,
+            first=batch.first,
         )
         return episodes_of(
             model,
@@ -169,27 +178,27 @@ class PPOTask:
             memory=memory,
         )
 
-    def experience(self, episodes: Sequence[Episode]) -> list[Experience]:
-        """What the replies of an iteration teach: returns as they were, advantages whitened over all tokens."""
+    def rollouts(self, episodes: Sequence[Episode]) -> list[Rollout]:
+        """Compute returns as they were, and advantages normalised over all tokens of the iteration."""
         config, advantages = self.config, []
         for episode in episodes:
-            rewards = token_rewards(episode.log_probs, episode.reference, episode.score, config.beta)
-            advantages.append(advantages_of(rewards, episode.values, config.discount, config.decay))
+            rewards = token_rewards(episode.log_probs, episode.reference, episode.score, config.kl_coef)
+            advantages.append(advantages_of(rewards, episode.values, config.gamma, config.gae_lambda))
         returns = [raw + episode.values for raw, episode in zip(advantages, episodes, strict=True)]
         return [
-            Experience(each.prompt, each.reply.ids, each.log_probs, each.values, white, own_returns)
-            for each, white, own_returns in zip(episodes, whitened(advantages), returns, strict=True)
+            Rollout(each.prompt, each.reply.ids, each.log_probs, each.values, normal, own_returns)
+            for each, normal, own_returns in zip(episodes, normalised(advantages), returns, strict=True)
         ]
 
-    def split(self, batch: Sequence[Experience], parts: int) -> list[list[Experience]]:
-        """The shares of `parts` workers: from the longest text to the shortest, dealt out there and back again."""
+    def split(self, batch: Sequence[Rollout], parts: int) -> list[list[Rollout]]:
+        """Divide a batch among `parts` workers: from the longest text to the shortest, there and back again."""
         order = sorted(batch, key=lambda each: -len(each.prompt) - len(each.reply))
         turns = (divmod(index, parts) for index in range(len(order)))
         places = [place if turn % 2 == 0 else parts - 1 - place for turn, place in turns]
         return [[each for each, place in zip(order, places, strict=True) if place == part] for part in range(parts)]
 
-    def loss(self, model: ActorCritic, share: Sequence[Experience], tape: Tape) -> PolicySums:
-        """Sums over the tokens of a share; adds the gradients of policy and critic where the tape keeps."""
+    def loss(self, model: ActorCritic, share: Sequence[Rollout], tape: Tape) -> PolicySums:
+        """Return sums over the tokens of a share; add the gradients of policy and critic where the tape keeps."""
         if not share:
             return PolicySums(0.0, 0.0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
         config = self.config
@@ -202,9 +211,9 @@ class PPOTask:
         values = model.critic.values(batch.inputs, batch.rows, batch.scored, tape)
         value_loss, saved = clipped_value(values, old_values, returns, config.value_clip)
         if tape.keeps:
-            model.critic.backward(*clipped_value_backward(config.value_coefficient, saved), tape)
+            model.critic.backward(*clipped_value_backward(config.vf_coef, saved), tape)
         return PolicySums(
-            policy.loss + config.value_coefficient * value_loss,
+            policy.loss + config.vf_coef * value_loss,
             -float(log_probs.sum(dtype=np.float64)),
             len(log_probs),
             policy.loss,
@@ -215,15 +224,54 @@ class PPOTask:
         )
 
     def reply_sums(self, episodes: Sequence[Episode]) -> ReplySums:
-        """How good replies are, for the log and for validation."""
+        """Sum up the scores of replies, for the log and for validation."""
         reward = sum(each.score for each in episodes)
         divergence = sum(each.divergence for each in episodes)
-        loss = self.config.beta * divergence - reward
+        loss = self.config.kl_coef * divergence - reward
         length = float(sum(len(each.reply.ids) for each in episodes))
         ended = float(sum(each.reply.ended for each in episodes))
         return ReplySums(loss, loss, len(episodes), reward, divergence, length, ended)
 
     def scores(self, sums: ReplySums) -> dict[str, float]:
-        """Means over replies; the loss is what training lowers: -(reward - β KL)."""
+        """Divide the sums by the number of replies; the loss is what training lowers: -(reward - β KL)."""
         names = ("loss", "reward", "kl_to_reference", "length", "ended")
         return {name: getattr(sums, name) / sums.tokens for name in names}
+
+
+def token_rewards(log_probs: Array, reference: Array, score: float, kl_coef: float) -> Array:
+    """Return the reward of every token of a reply (Ouyang et al. 2022, section 3.5; Ziegler et al. 2019, eq. 2):
+
+        r_t = -β (log π(y_t) - log π_ref(y_t))        and for the last token the reply's score more
+
+    Shapes: log_probs and reference (T,) -> (T,).
+    """
+    rewards = -kl_coef * (log_probs - reference)
+    rewards[-1] += score
+    return rewards
+
+
+def advantages_of(rewards: Array, values: Array, gamma: float = 1.0, gae_lambda: float = 0.95) -> Array:
+    """Estimate the generalised advantages of one reply (Schulman et al. 2016, eq. 16):
+
+        δ_t = r_t + γ V_t+1 - V_t        A_t = δ_t + γλ A_t+1
+
+    Nothing follows the last token: V_T = A_T = 0. λ = 1 takes what really came, with all its chance; λ = 0 trusts the
+    critic about all but the next reward.
+    Shapes: rewards and values (T,) -> (T,).
+    """
+    following = np.append(values[1:], 0)
+    errors = rewards + gamma * following - values
+    advantages = np.empty_like(values)
+    later = 0.0
+    for step in range(len(errors) - 1, -1, -1):
+        later = float(errors[step]) + gamma * gae_lambda * later
+        advantages[step] = later
+    return advantages
+
+
+def normalised(parts: Sequence[Array]) -> list[Array]:
+    """Give all numbers together mean 0 and variance 1, in whatever parts they are. Parts hold real tokens only."""
+    everything = np.concatenate(parts)
+    mean = everything.mean(dtype=np.float64)
+    std = everything.std(dtype=np.float64)
+    return [((part - mean) / (std + 1e-8)).astype(part.dtype) for part in parts]

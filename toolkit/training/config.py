@@ -1,22 +1,27 @@
-"""The settings of a training run."""
+"""The settings of a training run, and the difference between two sets of them."""
 
 import math
-import os
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
 
 from toolkit.errors import ConfigError
-from toolkit.training.schedule import SCHEDULES
+from toolkit.parallel import available_cores
 
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+# Settings by their full names in earlier versions, as old runs have them, and what they are called now.
+RENAMED = {
+    "ppo.passes": "ppo.ppo_epochs",
+    "ppo.beta": "ppo.kl_coef",
+    "ppo.value_coefficient": "ppo.vf_coef",
+    "ppo.discount": "ppo.gamma",
+    "ppo.decay": "ppo.gae_lambda",
+}
+_ABSENT = "not set"
+_MOST_SHOWN = 6
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a model is trained."""
+    """Settings of a training run."""
 
     updates: int = 1000  # steps of the optimizer
     tokens_per_batch: int = 2048  # real target tokens in a batch, over all workers
@@ -43,25 +48,49 @@ class TrainingConfig:
     workers: int = field(default_factory=lambda: min(available_cores(), 4))  # processes; the results depend on it
 
     def __post_init__(self) -> None:
-        """Raises ConfigError where a setting is out of range."""
+        """Raise ConfigError where a setting is out of range."""
         for name, value in vars(self).items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise ConfigError(f"{name} is {value}: it must be a finite number")
-        for name in ("updates", "tokens_per_batch", "accumulation", "validate_every", "keep", "workers"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
-        for name in ("warmup", "final_learning_rate", "weight_decay", "clip", "patience", "seed"):
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must not be negative")
-        for name in ("beta1", "beta2", "label_smoothing", "subword_alpha", "ema"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 0 and below 1")
-        for name in ("learning_rate", "eps"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be above 0")
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(choices)}")
+        for names, fits, demand in _RANGES:
+            for name in names.split():
+                if not fits(getattr(self, name)):
+                    raise ConfigError(f"{name} is {getattr(self, name)}: it must {demand}")
+        for each in fields(self):
+            choices, value = get_args(each.type), getattr(self, each.name)
+            if choices and value not in choices:
+                raise ConfigError(f"{each.name} is {value!r}: it must be one of {', '.join(choices)}")
 
 
-_CHOICES = {"optimizer": ("adamw", "adam", "muon"), "schedule": SCHEDULES, "best_by": ("loss", "bleu", "chrf")}
+_RANGES = (
+    ("updates tokens_per_batch accumulation validate_every keep workers", lambda x: x >= 1, "be at least 1"),
+    ("warmup final_learning_rate weight_decay clip patience seed", lambda x: x >= 0, "not be negative"),
+    ("beta1 beta2 label_smoothing subword_alpha ema", lambda x: 0 <= x < 1, "be at least 0 and below 1"),
+    ("learning_rate eps", lambda x: x > 0, "be above 0"),
+)
+
+
+def flat_settings(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Name settings in full: {"training": {"seed": 1}} becomes {"training.seed": 1}.  Old names become new ones."""
+    flat = {}
+    for key, value in settings.items():
+        name = prefix + key
+        flat |= flat_settings(value, f"{name}.") if isinstance(value, dict) else {RENAMED.get(name, name): value}
+    return flat
+
+
+def describe_changes(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Describe what differs between two sets of settings, as the end of a sentence; empty where nothing does.
+
+    What is under "data" are digests of contents, whose values say nothing to a reader.
+    """
+    before, now = flat_settings(before), flat_settings(now)
+    changed = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    data = [name.removeprefix("data.") for name in changed if name.startswith("data.")]
+    others = [name for name in changed if not name.startswith("data.")]
+    shown = [f"{name}: {before.get(name, _ABSENT)} → {now.get(name, _ABSENT)}" for name in others[:_MOST_SHOWN]]
+    if len(others) > _MOST_SHOWN:
+        shown.append(f"and {len(others) - _MOST_SHOWN} more")
+    parts = [f"other settings ({', '.join(shown)})"] if others else []
+    parts += [f"other data (the data has changed since: {', '.join(data)})"] if data else []
+    return " and ".join(parts)

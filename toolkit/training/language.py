@@ -1,51 +1,26 @@
-"""Next-token prediction as a task: random windows of one long stream of tokens, or whole documents."""
+"""Next-token prediction as a task: windows of one long stream of tokens, or whole documents.
+
+A mask says which of their tokens are predicted: the replies of a conversation, or what follows the first line of a
+document.
+"""
 
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from toolkit.data.batches import epoch_batches, split_batch
 from toolkit.data.collate import text_batch
 from toolkit.data.store import RaggedStore
 from toolkit.errors import ConfigError, DataError
+from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
 from toolkit.models.gpt import GPT, GPTBatch
-from toolkit.nn.memory import Pool
-from toolkit.nn.tape import Tape
-from toolkit.tokenization.special import EOS, SPECIAL_TOKENS
-from toolkit.training.progress import loss_scores
-from toolkit.training.workers import add_sums
-
-# Validation needs no gradients and little memory, and takes fewer and larger batches than training.
-_VALIDATION_TOKENS = 8192
-
-
-class Share(NamedTuple):
-    """Some texts of a set: a batch, or what one worker gets of it."""
-
-    name: str  # of the set: "train" or "valid"
-    texts: np.ndarray  # (B,) their numbers
-
-
-class Texts(Protocol):
-    """Numbered texts of a stream of tokens; text i is its tokens[begin : begin + length + 1] for span(i)."""
-
-    stream: np.ndarray
-
-    def span(self, number: int) -> tuple[int, int]:
-        """Where the text begins, and how many tokens are predicted in it."""
-
-    def batches(self, tokens_per_batch: int, rng: np.random.Generator) -> Sequence[np.ndarray]:
-        """Numbers of the texts of each batch of an epoch."""
-
-    def in_order(self, tokens_per_batch: int) -> Sequence[np.ndarray]:
-        """Batches of texts that together predict every token once, always the same."""
-
-    def split(self, numbers: np.ndarray, parts: int) -> list[np.ndarray]:
-        """The texts of each of `parts` workers."""
+from toolkit.models.reward import copy_values
+from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
+from toolkit.training.task import Bucketed, Share, Task, label_prior
 
 
 class Windows:
@@ -55,33 +30,30 @@ class Windows:
     needs no memory however long the stream is. Raises DataError for a stream of less than two tokens.
     """
 
-    def __init__(self, stream: np.ndarray, length: int):
+    def __init__(self, stream: Array, length: int):
         if len(stream) < 2:
             raise DataError("a text of less than two tokens has nothing to predict: give more text")
         self.stream, self.length = stream, min(length, len(stream) - 1)
 
     def span(self, number: int) -> tuple[int, int]:
+        """Return where the text begins, and how many tokens are predicted in it."""
         return number, min(self.length, len(self.stream) - 1 - number)
 
     def batches(self, tokens_per_batch: int, rng: np.random.Generator) -> "DrawnWindows":
         count = max(1, tokens_per_batch // self.length)
-        seeds = rng.integers(1 << 62, size=2)
-        return DrawnWindows(seeds.tolist(), max(1, len(self.stream) // (count * self.length)), count, self._places)
+        seeds, places = rng.integers(1 << 62, size=2).tolist(), len(self.stream) - self.length
+        return DrawnWindows(seeds, max(1, len(self.stream) // (count * self.length)), count, places)
 
-    @property
-    def _places(self) -> int:
-        return len(self.stream) - self.length
-
-    def in_order(self, tokens_per_batch: int) -> list[np.ndarray]:
+    def in_order(self, tokens_per_batch: int) -> list[Array]:
         begins = np.arange(0, len(self.stream) - 1, self.length)
         count = max(1, tokens_per_batch // self.length)
         return [begins[first : first + count] for first in range(0, len(begins), count)]
 
-    def split(self, numbers: np.ndarray, parts: int) -> list[np.ndarray]:
+    def split(self, numbers: Array, parts: int) -> list[Array]:
         return np.array_split(numbers, parts)
 
 
-class DrawnWindows(Sequence[np.ndarray]):
+class DrawnWindows(Sequence[Array]):
     """`batches` batches of `count` windows, each drawn when it is asked for: the same seeds draw the same."""
 
     def __init__(self, seeds: list[int], batches: int, count: int, places: int):
@@ -90,16 +62,16 @@ class DrawnWindows(Sequence[np.ndarray]):
     def __len__(self) -> int:
         return self._batches
 
-    def __getitem__(self, index: int) -> np.ndarray:
+    def __getitem__(self, index: int) -> Array:
         if not 0 <= index < self._batches:
             raise IndexError(index)
         return np.random.default_rng([*self._seeds, index]).integers(self._places, size=self._count)
 
 
-class Documents:
+class Documents(Bucketed):
     """Text i is a document, or a piece of one that is longer than `length`: no text has parts of two documents.
 
-    It is known by where its tokens lie, 12 bytes a text. Raises DataError where no document has two tokens.
+    Only where its tokens lie is kept, 12 bytes a text. Raises DataError where no document has two tokens.
     """
 
     def __init__(self, store: RaggedStore, length: int):
@@ -117,32 +89,63 @@ class Documents:
         return len(self.begins)
 
     @cached_property
-    def source_lengths(self) -> np.ndarray:
-        """As pairs whose sources are empty, texts are batched by the same function as pairs."""
+    def source_lengths(self) -> Array:
+        """Zeros: texts are batched by the function for pairs, as pairs whose sources are empty."""
         return np.zeros(len(self), np.int32)
 
     @property
-    def target_lengths(self) -> np.ndarray:
-        return self.lengths - 1  # the last label stands where a pair has its end mark
+    def target_lengths(self) -> Array:
+        """Predicted tokens but the last, which stands where a pair has its end mark."""
+        return self.lengths - 1
 
     def span(self, number: int) -> tuple[int, int]:
+        """Return where the text begins, and how many tokens are predicted in it."""
         return int(self.begins[number]), int(self.lengths[number])
 
-    def batches(self, tokens_per_batch: int, rng: np.random.Generator) -> list[np.ndarray]:
-        return epoch_batches(self, tokens_per_batch, rng)
 
-    def in_order(self, tokens_per_batch: int) -> list[np.ndarray]:
-        return epoch_batches(self, tokens_per_batch, np.random.default_rng(0))
+class Mask(Protocol):
+    """Chooses the tokens that are predicted."""
 
-    def split(self, numbers: np.ndarray, parts: int) -> list[np.ndarray]:
-        return split_batch(numbers, self, parts)
+    def __call__(self, name: str, begin: int, ids: Array) -> Array:
+        """Return for each token that is read whether the one after it counts, (T,) bool.
+
+        name: of the set. begin, ids: where in its stream the tokens stand, and what they are, (T,).
+        """
 
 
-class LanguageTask:
+class ReplyMask:
+    """Counts what is stored as supervised, 1 or 0 for each token of a set, with the offsets of its ids."""
+
+    def __init__(self, train: RaggedStore, valid: RaggedStore):
+        self._stores = {"train": train, "valid": valid}
+
+    def __call__(self, name: str, begin: int, ids: Array) -> Array:
+        return self._stores[name].values[begin + 1 : begin + len(ids) + 1] != 0
+
+
+class FirstLineMask:
+    """Counts all but the first line of a document of several lines, and a document of one line in full.
+
+    A prompt that nobody can predict, such as the sentence to be translated, has the largest loss in a text and so the
+    largest gradient; without it, updates are about what can be learned.
+    """
+
+    def __init__(self, tokenizer: Tokenizer):
+        self._breaks = np.array(["\n" in tokenizer.piece(index) for index in range(tokenizer.vocab_size)])
+
+    def __call__(self, name: str, begin: int, ids: Array) -> Array:
+        ends = np.flatnonzero(self._breaks[ids])
+        is_piece = ids[0] != BOS  # of a document longer than the context, whose first line is not here
+        return np.arange(len(ids)) >= (0 if is_piece or len(ends) == 0 else ends[0])
+
+
+class LanguageTask(Task):
     """Training and validation texts, and the loss of any share of them.
 
     length: T, tokens that are predicted in one text at most. whole: texts are documents (see `Documents`), not windows
-    of the stream. valid_bytes: UTF-8 bytes that the validation tokens stand for.
+    of the stream. mask: which tokens count (None: all). valid_bytes: UTF-8 bytes that the validation tokens which count
+    stand for; 0 for unknown. Texts of a batch lie one after the other, and none sees another: each is a sequence of
+    `Rows` by itself, so that nothing is padded and nothing leaks.
     """
 
     def __init__(
@@ -154,80 +157,59 @@ class LanguageTask:
         smoothing: float = 0.0,
         vocab_size: int = 0,
         valid_bytes: int = 0,
+        mask: Mask | None = None,
     ):
-        self._made_of = (train, valid, length, whole, smoothing, vocab_size, valid_bytes)
-        sets = {"train": train, "valid": valid}
-        make = Documents if whole else lambda store, length: Windows(store.values, length)
-        self.texts: dict[str, Texts] = {name: make(store, length) for name, store in sets.items()}
-        self.smoothing, self.valid_bytes = smoothing, valid_bytes
+        self._made_of = (train, valid, length, whole, smoothing, vocab_size, valid_bytes, mask)
         if smoothing and not vocab_size:
             raise ConfigError("label smoothing needs the size of the vocabulary")
-        self.prior = _label_prior(vocab_size) if smoothing else None
+        sets = (Documents(store, length) if whole else Windows(store.values, length) for store in (train, valid))
+        super().__init__(*sets, smoothing, _text_prior(vocab_size) if smoothing else None)
+        self.mask, self.valid_bytes = mask, valid_bytes
 
     def __reduce__(self) -> tuple:
-        """Pickled as its stores, which are pickled as their paths: the tokens stay on the disk."""
+        """Pickle it as its stores, which are pickled as their paths: the tokens stay on the disk."""
         return type(self), self._made_of
 
-    def batches(self, epoch: int, tokens_per_batch: int, seed: int) -> "Shares":
-        """The batches of one epoch: the same for the same seed, so that a resumed run sees them again."""
-        rng = np.random.default_rng([seed, epoch])
-        return Shares("train", self.texts["train"].batches(tokens_per_batch, rng))
-
-    def validation_batches(self, tokens_per_batch: int) -> "Shares":
-        """Batches in which every validation token is predicted once (but the first of a stream), always the same."""
-        return Shares("valid", self.texts["valid"].in_order(max(tokens_per_batch, _VALIDATION_TOKENS)))
-
-    def split(self, batch: Share, parts: int) -> list[Share]:
-        """The shares of `parts` workers, balanced by tokens; some may be empty."""
-        name, numbers = Share(*batch)
-        return [Share(name, part) for part in self.texts[name].split(numbers, parts)]
-
-    def loss(self, model: GPT, share: Share, tape: Tape) -> LossSums:
-        """Loss sums of a share; adds its gradient where the tape keeps. Validation is not smoothed."""
-        name, numbers = Share(*share)
-        if len(numbers) == 0:
-            return LossSums(0.0, 0.0, 0)
-        batch = self.batch(name, numbers)
-        sums = model.loss(batch, tape, self.smoothing if name == "train" else 0.0, self.prior)
-        if tape.keeps:
-            model.backward(tape)
-        return sums
-
-    def batch(self, name: str, numbers: np.ndarray) -> GPTBatch:
-        """Some texts of a set as rows."""
-        texts = self.texts[name]
-        spans = [texts.span(number) for number in numbers]
-        return text_batch([texts.stream[begin : begin + length + 1] for begin, length in spans])
-
-    def evaluated(self, model: GPT) -> dict[str, float]:
-        """The scores of a full pass in this process."""
-        memory = Pool()
-        batches = self.validation_batches(_VALIDATION_TOKENS)
-        return self.scores(add_sums([self.loss(model, batch, Tape(memory=memory)) for batch in batches]))
+    def batch(self, share: Share) -> GPTBatch:
+        """Return some texts of a set as rows, and which of them count."""
+        texts = self.sets[share.name]
+        spans = [texts.span(number) for number in share.numbers]
+        batch = text_batch([texts.stream[begin : begin + length + 1] for begin, length in spans])
+        if self.mask is None:
+            return batch
+        counts = [self.mask(share.name, begin, texts.stream[begin : begin + length]) for begin, length in spans]
+        return batch._replace(scored=np.flatnonzero(np.concatenate(counts)))
 
     def scores(self, sums: LossSums) -> dict[str, float]:
-        """What a full pass over the validation texts says of a model."""
-        scores = loss_scores(sums)
+        """Turn sums over the validation texts into loss, perplexity and, where bytes are known, bits per byte."""
+        scores = super().scores(sums)
         if self.valid_bytes:
             scores["bits_per_byte"] = sums.negative_log_likelihood / math.log(2) / self.valid_bytes
         return scores
 
 
-class Shares(Sequence[Share]):
-    """Batches of numbers as shares of a set."""
-
-    def __init__(self, name: str, batches: Sequence[np.ndarray]):
-        self._name, self._batches = name, batches
-
-    def __len__(self) -> int:
-        return len(self._batches)
-
-    def __getitem__(self, index: int) -> Share:
-        return Share(self._name, self._batches[index])
-
-
-def _label_prior(vocab_size: int) -> np.ndarray:
-    """Equal shares for the end mark and all tokens of text, none for the other special ones.  Shapes: -> (V,)."""
+def _text_prior(vocab_size: int) -> Array:
+    """Smooth towards the end mark and all tokens of text, not towards the other special ones.  Shapes: -> (V,)."""
     occurs = np.arange(vocab_size) >= len(SPECIAL_TOKENS)
     occurs[EOS] = True
-    return (occurs / occurs.sum()).astype(np.float32)
+    return label_prior(occurs)
+
+
+# How far the first row of a new mark is from the mean of all rows, in standard deviations of these.
+_APART = 0.1
+
+
+def begin_from(source: GPT, marks: Sequence[int], seed: int, model: GPT) -> None:
+    """Give a model the values of another, and let it read and write the special ids `marks`.
+
+    An imported model has no rows for marks that it was never taught. They begin near the mean of all tokens of text, so
+    that each is as probable as most of these (Hewitt 2021); the seed draws how they differ.
+    """
+    copy_values(source, model)
+    model.permit(marks)
+    generator = np.random.default_rng(seed)
+    for table in {id(each.table): each.table.data for each in (model.trunk.input.embedding, model.output)}.values():
+        new = [mark for mark in marks if not table[mark].any()]
+        texts = table[len(SPECIAL_TOKENS) :]
+        apart = generator.standard_normal((len(new), table.shape[1])) * _APART
+        table[new] = texts.mean(axis=0) + apart * texts.std(axis=0)

@@ -1,11 +1,27 @@
-"""Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019) over one flat vector, and averaging it."""
+"""Optimizers over one flat vector, the averages that they keep, and their learning rate schedules.
+
+Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019) measure every weight by itself. Muon (Jordan et al.
+2024) takes a weight matrix for the linear map that it is: all directions of its momentum are made equally long, so that
+a step also goes where gradients are small. It is for the weights of linear maps; embeddings, gains and biases are left
+to AdamW.
+"""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from toolkit.functional.arrays import BLOCK_ELEMENTS, Array
+from toolkit.nn.module import Model, Parameter
+from toolkit.training.config import TrainingConfig
+
+# The quintic a X + b (X Xᵀ) X + c (X Xᵀ)² X of Jordan et al., which drives singular values to about 1 in five rounds.
+_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
+_ROUNDS = 5
+# An orthogonal step has entries of root mean square 1 / √max(m, n), AdamW's about 0.2 (Liu et al. 2025, section 2.2).
+_ADAM_SIZE = 0.2
 
 
 @dataclass(frozen=True)
@@ -77,6 +93,119 @@ class Adam:
             theta -= size
 
 
+@dataclass(frozen=True)
+class Muon:
+    """The rule by which a gradient moves the weights of a linear map, (m, n); `adam` moves everything else.
+
+        u ← μ u + g            θ ← (1 - lr · λ) θ - lr · 0.2 √max(m, n) · orthogonal(g + μ u)
+
+    with Nesterov's momentum, and steps as large as AdamW's, so that both take one learning rate and weight decay
+    (Liu et al. 2025, eq. 4). Maps that stand side by side in one parameter are made orthogonal each by itself.
+    """
+
+    adam: Adam = field(default_factory=Adam)
+    momentum: float = 0.95
+
+    def update(self, *arguments: Any) -> None:
+        """Move what is no linear map; see `Adam.update`."""
+        self.adam.update(*arguments)
+
+    def update_maps(
+        self, parameter: Parameter, theta: Array, gradient: Array, momentum: Array, learning_rate: float, scale: float
+    ) -> None:
+        """Move the linear maps of a parameter in place.
+
+        theta, gradient, momentum: its stretch of the vectors. scale: what the gradient is multiplied by first.
+        """
+        views = [parameter.view(stretch) for stretch in (theta, gradient, momentum)]
+        for parts in zip(*(np.split(view, parameter.maps, axis=1) for view in views), strict=True):
+            self._move(*parts, learning_rate, scale)
+
+    def _move(self, theta: Array, gradient: Array, momentum: Array, learning_rate: float, scale: float) -> None:
+        """Shapes: all (m, n), of one order in memory."""
+        if theta.flags.f_contiguous:  # the transpose becomes orthogonal with it, and lies in memory row after row
+            theta, gradient, momentum = theta.T, gradient.T, momentum.T
+        g = gradient * scale
+        momentum *= self.momentum
+        momentum += g
+        g += self.momentum * momentum
+        theta *= 1 - learning_rate * self.adam.weight_decay
+        step = orthogonalized(g)
+        step *= learning_rate * _ADAM_SIZE * max(theta.shape) ** 0.5
+        theta -= step
+
+
+def make_optimizer(config: TrainingConfig) -> Adam | Muon:
+    """Make the optimizer of a training run."""
+    decoupled = config.optimizer != "adam"
+    adam = Adam(config.beta1, config.beta2, config.eps, config.weight_decay, decoupled, config.eps_inside)
+    return Muon(adam) if config.optimizer == "muon" else adam
+
+
+def orthogonalized(matrix: Array) -> Array:
+    """Return nearly U Vᵀ of the singular value decomposition U S Vᵀ: all singular values become 0.7 to 1.2.
+
+    Newton and Schulz's iteration, whose products are all there is to compute (Jordan et al. 2024). A direction that
+    is 10⁻³ times as large as the matrix or less stays shorter.
+    """
+    a, b, c = _COEFFICIENTS
+    wide = matrix.shape[0] <= matrix.shape[1]
+    x = matrix * (1 / (np.linalg.norm(matrix) + np.finfo(matrix.dtype).tiny))
+    for _ in range(_ROUNDS):
+        square = x @ x.T if wide else x.T @ x  # the smaller of the two
+        polynomial = square @ square
+        polynomial *= c
+        square *= b
+        polynomial += square
+        polynomial.reshape(-1)[:: len(polynomial) + 1] += a
+        x = polynomial @ x if wide else x @ polynomial
+    return x
+
+
+class Shard(NamedTuple):
+    """A stretch of the vector that one worker moves at once, and the parameter that it is if Muon moves it."""
+
+    stretch: slice
+    map: Parameter | None
+
+
+def partition(model: Model, optimizer: Adam | Muon, count: int) -> list[list[Shard]]:
+    """Divide the vector of a model into shards -> those of each of `count` workers.
+
+    Adam's arithmetic is the same for every number: the vector is cut into equal stretches. Muon's maps go to whoever
+    has least to do, the largest first, and what lies between them is cut into equal stretches.
+    """
+    size = len(model.vector)
+    if isinstance(optimizer, Adam):
+        bounds = [size * i // count for i in range(count + 1)]
+        return [[Shard(slice(*bounds[i : i + 2]), None)] for i in range(count)]
+    shards: list[list[Shard]] = [[] for _ in range(count)]
+    work = [0] * count
+    maps = sorted(_maps(model), key=lambda shard: -_cost(shard.map))
+    for shard in maps:
+        worker = work.index(min(work))
+        shards[worker].append(shard)
+        work[worker] += _cost(shard.map)
+    end = 0
+    for stretch in [*sorted((shard.stretch for shard in maps), key=lambda each: each.start), slice(size, size)]:
+        bounds = [end + (stretch.start - end) * i // count for i in range(count + 1)]
+        for i in range(count):
+            if bounds[i] < bounds[i + 1]:
+                shards[i].append(Shard(slice(*bounds[i : i + 2]), None))
+        end = stretch.stop
+    return shards
+
+
+def _maps(model: Model) -> Iterator[Shard]:
+    for parameter, start in model.places():
+        if parameter.maps is not None and min(parameter.shape) > 1:
+            yield Shard(slice(start, start + int(np.prod(parameter.shape))), parameter)
+
+
+def _cost(parameter: Parameter) -> int:
+    return min(parameter.shape) * int(np.prod(parameter.shape))
+
+
 def move_average(average: Array, parameters: Array, step: int, decay: float) -> None:
     """Move an exponential average of the parameters in place, after step t of the optimizer:
 
@@ -94,7 +223,7 @@ def move_average(average: Array, parameters: Array, step: int, decay: float) -> 
 
 
 def sum_of_squares(x: Array) -> float:
-    """Σ x², accumulated in float64 over blocks so that it neither overflows early nor loses small entries."""
+    """Return Σ x², added up in float64 block by block, so that it neither overflows early nor loses small entries."""
     total = 0.0
     for start in range(0, len(x), BLOCK_ELEMENTS):
         block = x[start : start + BLOCK_ELEMENTS]
@@ -103,5 +232,48 @@ def sum_of_squares(x: Array) -> float:
 
 
 def clip_scale(norm: float, limit: float) -> float:
-    """What a gradient of this norm is multiplied by so that its norm is at most `limit`; 0 means no limit."""
+    """Return the factor that brings a gradient of this norm to a norm of at most `limit`; 0 means no limit."""
     return limit / norm if limit and norm > limit else 1.0
+
+
+Schedule = Callable[[int], float]
+
+
+def make_schedule(
+    name: str, learning_rate: float, warmup: int, updates: int, final: float = 0.0, width: int = 512
+) -> Schedule:
+    """Make a schedule: a function from the number of the update, counted from 1, to its learning rate.
+
+    All rise linearly over the first `warmup` updates.
+
+    noam: learning_rate · D^-½ · min(t^-½, t · warmup^-1½) (Vaswani et al. 2017, eq. 3; here learning_rate is the
+    paper's factor, about 1, and D is `width`).
+    inverse_sqrt: up to learning_rate, then down with 1 / √t.
+    cosine: up to learning_rate, then half a wave down to `final` at update `updates`.
+    constant: up to learning_rate and on.
+    Raises ValueError for another name.
+    """
+
+    def noam(update: int) -> float:
+        return learning_rate * width**-0.5 * min(update**-0.5, update * max(warmup, 1) ** -1.5)
+
+    def inverse_sqrt(update: int) -> float:
+        return learning_rate * min(_ramp(update, warmup), math.sqrt(max(warmup, 1) / update))
+
+    def cosine(update: int) -> float:
+        if update < warmup:
+            return learning_rate * _ramp(update, warmup)
+        progress = min((update - warmup) / max(updates - warmup, 1), 1.0)
+        return final + (learning_rate - final) * 0.5 * (1 + math.cos(math.pi * progress))
+
+    def constant(update: int) -> float:
+        return learning_rate * _ramp(update, warmup)
+
+    schedules = {"noam": noam, "inverse_sqrt": inverse_sqrt, "cosine": cosine, "constant": constant}
+    if name not in schedules:
+        raise ValueError(f"unknown schedule {name!r}: one of {', '.join(schedules)}")
+    return schedules[name]
+
+
+def _ramp(update: int, warmup: int) -> float:
+    return min(update / warmup, 1.0) if warmup else 1.0

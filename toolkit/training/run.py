@@ -31,10 +31,9 @@ from toolkit.functional.arrays import Array
 from toolkit.models.storage import named_checkpoint, read_json, save_model, write_json
 from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
-from toolkit.training.checkpoint import Saved, read_checkpoint, read_progress, write_training
+from toolkit.training.checkpoint import Checkpoint, TrainerState, read_checkpoint, read_state, write_training
+from toolkit.training.config import describe_changes
 from toolkit.training.lock import locked
-from toolkit.training.progress import Progress
-from toolkit.training.settings import told_changes
 from toolkit.untrusted import LOG_BYTES, UnfitError, parse_json, read_bytes
 
 SETTINGS_FILE, LOG_FILE, DATA = "settings.json", "log.jsonl", "data"
@@ -87,7 +86,7 @@ class Run:
                 self.discard()
                 raise ConfigError(f"{self.path} cannot be created: {_reason(error)}") from None
 
-    def resume(self) -> Saved | None:
+    def resume(self) -> Checkpoint | None:
         """The newest whole checkpoint, and the log cut back to it; None where the run stopped before the first.
 
         In that case the run is as `create` leaves it, and begins anew. What interrupted writing has left is removed.
@@ -103,7 +102,7 @@ class Run:
             if not (self.path / SETTINGS_FILE).exists():
                 raise ModelError(f"{self.path} is not a run: it has no {SETTINGS_FILE}")
             self._clear()
-            changes = told_changes(read_json(self.path / SETTINGS_FILE), json.loads(json.dumps(self.settings)))
+            changes = describe_changes(read_json(self.path / SETTINGS_FILE), json.loads(json.dumps(self.settings)))
             if changes:
                 raise ConfigError(
                     f"{self.path} was started with {changes}: resume with the same, or start another --run"
@@ -152,7 +151,7 @@ class Run:
     def _in_the_way(self) -> str:
         return f"{self.path} already exists: choose another --run, remove it, or continue with --resume"
 
-    def roll_back(self) -> Saved | None:
+    def roll_back(self) -> Checkpoint | None:
         """The newest checkpoint made at a validation, and the log cut back to it; None where there is none yet.
 
         Not one made where somebody stopped the run: where it goes back to must not depend on that. Those are removed.
@@ -181,7 +180,7 @@ class Run:
         model: Model,
         tokenizer: Tokenizer | None,
         moments: tuple[Array, Array],
-        progress: Progress,
+        state: TrainerState,
         *,
         raw: Array | None = None,
         is_best: bool = False,
@@ -193,17 +192,17 @@ class Run:
         keep: so many of the newest checkpoints are kept.
         Raises DataError, naming the last good checkpoint, where it cannot be written.
         """
-        step = self.path / f"step-{progress.update:06d}"
+        step = self.path / f"step-{state.update:06d}"
         with self._writing(step.name):
             if not (self.path / SETTINGS_FILE).exists():
                 raise FileNotFoundError(None, "the directory of the run is gone")
             if step.name != self._written:
                 with replaced_directory(step) as new:
-                    metrics = {"update": progress.update, "validation": progress.scores}
+                    metrics = {"update": state.update, "validation": state.scores}
                     save_model(model, new, {**metrics, "command": self.command, "settings": self.settings})
                     if tokenizer is not None:
                         tokenizer.save(new)
-                    write_training(new, model, moments, progress, raw)
+                    write_training(new, model, moments, state, raw)
                 self._written = step.name
             for name in ("best", "last") if is_best else ("last",):
                 self._point(name, step)
@@ -242,7 +241,7 @@ class Run:
         with atomic_writer(self.path / name) as file:
             file.write(f"{step.name}\n".encode())
 
-    def _newest_whole(self) -> Saved | None:
+    def _newest_whole(self) -> Checkpoint | None:
         """The newest checkpoint that can be read; None where there is none at all."""
         damage: list[ModelError] = []
         for step in reversed(self.steps()):
@@ -261,11 +260,11 @@ class Run:
             )
         return None
 
-    def _continue_from(self, saved: Saved | None) -> Saved | None:
+    def _continue_from(self, saved: Checkpoint | None) -> Checkpoint | None:
         """Make a checkpoint the last one again, and forget what was logged after it: it will be logged again."""
-        best = self.path / f"step-{saved.progress.best_update:06d}" if saved else self.path / "none"
+        best = self.path / f"step-{saved.state.best_update:06d}" if saved else self.path / "none"
         with self._writing(LOG_FILE):
-            self._cut_log(saved.progress.update if saved else 0)
+            self._cut_log(saved.state.update if saved else 0)
             if best.is_dir():
                 self._point("best", best)
             else:  # what was best later comes again
@@ -296,12 +295,38 @@ def _order(step: Path) -> tuple[int, str]:
 def _is_regular(step: Path) -> bool:
     """Was the checkpoint made at a validation, and not where somebody stopped the run?"""
     try:
-        progress = read_progress(step)
+        state = read_state(step)
     except ModelError:
         return False
-    return progress.validated == progress.update > 0
+    return state.validated == state.update > 0
 
 
 def _reason(error: BaseException) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
     return getattr(cause, "strerror", None) or str(cause)
+
+
+def find_runs(directory: Path) -> list[Path]:
+    """Find the runs in a directory and in its sub-directories, or the directory itself if it is one, by name.
+
+    Raises ModelError where there is none.
+    """
+    try:
+        there = directory.is_dir()
+    except OSError:  # of a name that is too long for a path
+        there = False
+    if not there:
+        raise ModelError(f"{directory} is not a directory: give one that holds runs")
+    if _is_run(directory):
+        return [directory]
+    found = [path for pattern in ("*", "*/*") for path in directory.glob(pattern) if _is_run(path)]
+    if not found:
+        raise ModelError(f"{directory} holds no runs: a run is a directory with {SETTINGS_FILE} in it")
+    return sorted(found)
+
+
+def _is_run(path: Path) -> bool:
+    try:
+        return (path / SETTINGS_FILE).exists()
+    except OSError:  # of a directory that may not be looked into
+        return False

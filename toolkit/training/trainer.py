@@ -16,42 +16,70 @@ from toolkit.functional.output_loss import LossSums
 from toolkit.nn.module import Model
 from toolkit.process import Stopped, postponed
 from toolkit.tokenization import Tokenizer
-from toolkit.training.checkpoint import Saved
+from toolkit.training.checkpoint import Checkpoint, TrainerState
 from toolkit.training.config import TrainingConfig
-from toolkit.training.muon import make_optimizer
-from toolkit.training.optimizer import clip_scale
-from toolkit.training.progress import Averages, Progress
+from toolkit.training.optimizer import clip_scale, make_optimizer, make_schedule
 from toolkit.training.run import Run
-from toolkit.training.schedule import make_schedule
+from toolkit.training.task import Share, Task
 from toolkit.training.workers import Workers
 
 _LOG_EVERY = 20  # updates between two lines of the log
 
 
 class Evaluation(NamedTuple):
-    """What an evaluation found: figures (more is better, except the loss), and lines to show."""
+    """The result of an evaluation: figures (more is better, except the loss), and lines to show."""
 
     scores: dict[str, Any]
     samples: list[str]
 
 
+def no_more_scores(_model: Model) -> Evaluation:
+    """Evaluate nothing beside what a validation pass finds."""
+    return Evaluation({}, [])
+
+
+class Metrics:
+    """Training figures since the last line of the log, out of sums that a checkpoint keeps.
+
+    sums: of all updates, by name, in a dictionary that is the caller's; empty where the log has just had its line.
+    """
+
+    def __init__(self, sums: dict[str, float]) -> None:
+        self._sums = sums
+
+    def add(self, sums: LossSums, norm: float, seconds: float) -> None:
+        """Count an update; `sums` may have fields beside those of `LossSums`, sums like them."""
+        own = {"updates": 1, "gradient_norms": norm, "seconds": seconds}
+        for name, value in {**sums._asdict(), **own}.items():
+            self._sums[name] = self._sums.get(name, 0) + value
+
+    def take(self) -> dict[str, float]:
+        """Return means over the tokens, or whatever else a task counts as such; the sums begin anew."""
+        sums = dict(self._sums)
+        self._sums.clear()
+        updates, norms, seconds, tokens = (
+            sums.pop(each) for each in ("updates", "gradient_norms", "seconds", "tokens")
+        )
+        means = {name: value / tokens for name, value in sums.items()}
+        return {**means, "gradient_norm": norms / updates, "tokens_per_second": round(tokens / seconds, 1)}
+
+
 class Trainer:
     """Trains one model on one task.
 
-    build: makes the model without values. task: a `toolkit.training.workers.Task`, all of its methods; a subclass that
-    overrides `epoch_batches` and `validation_loss` needs no batches of it. evaluate: scores a model on the validation
-    set (it may decode; training itself knows no decoder). run: where checkpoints go, with the tokenizer that belongs to
-    the model (None: it reads no text). start: gives the model its values in place of random ones.
+    build: makes the model without values. evaluate: scores a model on the validation set (it may decode; training
+    itself knows no decoder). run: where checkpoints go, with the tokenizer that belongs to the model (None: it reads no
+    text). start: gives the model its values in place of random ones.
     """
 
     def __init__(
         self,
         build: Callable[[], Model],
-        task: Any,
+        task: Task,
         config: TrainingConfig,
         run: Run,
         tokenizer: Tokenizer | None,
-        evaluate: Callable[[Model], Evaluation],
+        evaluate: Callable[[Model], Evaluation] = no_more_scores,
         quiet: bool = False,
         start: Callable[[Model], None] | None = None,
     ):
@@ -62,14 +90,14 @@ class Trainer:
         self.schedule = make_schedule(
             config.schedule, config.learning_rate, config.warmup, config.updates, config.final_learning_rate, width
         )
-        self.progress = Progress()
+        self.state = TrainerState()
         self.interrupted = 0  # the signal that has asked for an end
         self._epoch_batches: tuple[int, Sequence] = (-1, [])
         self._show = not quiet and sys.stderr is not None and sys.stderr.isatty()
         self._quiet, self._start = quiet, start
-        self._averages = Averages(self.progress.averages)
+        self._metrics = Metrics(self.state.averages)
 
-    def train(self, saved: Saved | None = None) -> Progress:
+    def train(self, saved: Checkpoint | None = None) -> TrainerState:
         """Train to the last update, or until validation stops improving, or until a signal; everything is saved then.
 
         The signals are Ctrl-C, and those for which the process has handlers (see `toolkit.process`); `interrupted` is
@@ -88,13 +116,13 @@ class Trainer:
             while True:
                 try:
                     self._advance(bar)
-                    return self.progress
+                    return self.state
                 except DivergenceError as error:
                     self._roll_back(error, bar)
                     if self.interrupted:  # what it went back to is on the disk already
-                        return self.progress
+                        return self.state
 
-    def _start_from(self, saved: Saved | None) -> None:
+    def _start_from(self, saved: Checkpoint | None) -> None:
         """Take the values of a checkpoint, or the initial ones."""
         shared = self.workers.shared
         if saved is None:
@@ -103,14 +131,14 @@ class Trainer:
             else:
                 self.model.initialize(np.random.default_rng(self.config.seed))
             parameters, average, moments = self.model.vector, self.model.vector, (0.0, 0.0)
-            self.progress = Progress()
+            self.state = TrainerState()
         else:
             if saved.model.config != self.model.config or (saved.raw is None) != (shared.average is None):
                 raise ModelError(f"{saved.directory} belongs to another run: its model has other settings")
             parameters, average, moments = saved.raw, saved.model.vector, saved.moments
             parameters = average if parameters is None else parameters
-            self.progress = saved.progress
-        self._averages = Averages(self.progress.averages)
+            self.state = saved.state
+        self._metrics = Metrics(self.state.averages)
         self.model.vector[:] = parameters
         for own, moment in zip(shared.moments, moments, strict=True):
             own[:] = moment
@@ -118,52 +146,52 @@ class Trainer:
             shared.average[:] = average
 
     def _advance(self, bar: tqdm) -> None:
-        """Update after update, until there is a reason to stop."""
-        while self.progress.update < self.config.updates and not self._out_of_patience():
+        """Make update after update, until there is a reason to stop."""
+        while self.state.update < self.config.updates and not self._out_of_patience():
             if self.interrupted and self.may_stop():
                 break
             self._update(bar)
-            due = self.progress.update % self.config.validate_every == 0
-            if due or self.progress.update == self.config.updates:
+            due = self.state.update % self.config.validate_every == 0
+            if due or self.state.update == self.config.updates:
                 self._validate(bar)
         if self.interrupted:
             self._save(is_best=False)
 
     def _roll_back(self, error: DivergenceError, bar: tqdm) -> None:
         """Go back to the last checkpoint made at a validation, once.  Raises the error the second time."""
-        if self.progress.rollbacks:
-            self.run.log({"update": self.progress.update + 1, "diverged": str(error)})
+        if self.state.rollbacks:
+            self.run.log({"update": self.state.update + 1, "diverged": str(error)})
             good = self.run.steps()
             told = f"the last good checkpoint is {good[-1]}" if good else "there is no good checkpoint"
             raise DivergenceError(
                 f"{error}, again with half the learning rate; {told}; try a lower learning rate or a longer warm-up"
             ) from None
-        diverged = self.progress.update
+        diverged = self.state.update
         self._start_from(self.run.roll_back())
-        self.progress.rollbacks += 1
-        record = {"from": diverged, "to": self.progress.update, "learning_rate_factor": 0.5**self.progress.rollbacks}
-        self.run.log({"update": self.progress.update + 1, "rollback": record})
+        self.state.rollbacks += 1
+        record = {"from": diverged, "to": self.state.update, "learning_rate_factor": 0.5**self.state.rollbacks}
+        self.run.log({"update": self.state.update + 1, "rollback": record})
         bar.reset(self.config.updates)
-        bar.update(self.progress.update)
-        where = f"update {self.progress.update}" if self.progress.update else "the beginning"
+        bar.update(self.state.update)
+        where = f"update {self.state.update}" if self.state.update else "the beginning"
         self._say(bar, f"{error}: back to {where}, and on with half the learning rate")
 
     def _update(self, bar: tqdm) -> None:
-        """One step of the optimizer, over `accumulation` batches and all workers."""
+        """Make one step of the optimizer, over `accumulation` batches and all workers."""
         started = time.perf_counter()
-        progress, config = self.progress, self.config
-        step = progress.update + 1
+        state, config = self.state, self.config
+        step = state.update + 1
         sums = self.workers.gradient(self._shares(step))
         norm = self.workers.reduce() / sums.tokens
         self._check_finite(step, math.isfinite(sums.loss) and math.isfinite(norm))
         self.workers.update(step, self._learning_rate(step), clip_scale(norm, config.clip) / sums.tokens)
-        progress.update = step
-        progress.tokens += sums.tokens
+        state.update = step
+        state.tokens += sums.tokens
         seconds = time.perf_counter() - started
-        progress.seconds += seconds
-        self._averages.add(sums, norm, seconds)
+        state.seconds += seconds
+        self._metrics.add(sums, norm, seconds)
         if step % _LOG_EVERY == 0 or step == config.updates:
-            self._log_averages(step, bar)
+            self._log_metrics(step, bar)
         bar.update()
 
     def _check_finite(self, step: int, finite: bool) -> None:
@@ -171,10 +199,10 @@ class Trainer:
             raise DivergenceError(f"training diverged at update {step}: the loss is no longer a finite number")
 
     def _learning_rate(self, step: int) -> float:
-        return self.schedule(step) * 0.5**self.progress.rollbacks
+        return self.schedule(step) * 0.5**self.state.rollbacks
 
-    def _shares(self, step: int) -> list[list[tuple[Any, list[int]]]]:
-        """For each worker, its share of each of the update's batches, with the seed of its dropout masks."""
+    def _shares(self, step: int) -> list[list[tuple[Share, list[int]]]]:
+        """Return for each worker its share of each of the update's batches, with the seed of its dropout masks."""
         shares: list[list] = [[] for _ in range(self.workers.count)]
         for micro in range(self.config.accumulation):
             for index, share in enumerate(self.task.split(self._next_batch(), self.workers.count)):
@@ -182,13 +210,13 @@ class Trainer:
         return shares
 
     def _next_batch(self) -> Any:
-        progress = self.progress
-        batches = self._batches_of(progress.epoch)
-        while progress.batch >= len(batches):
-            progress.epoch, progress.batch = progress.epoch + 1, 0
-            batches = self._batches_of(progress.epoch)
-        progress.batch += 1
-        return batches[progress.batch - 1]
+        state = self.state
+        batches = self._batches_of(state.epoch)
+        while state.batch >= len(batches):
+            state.epoch, state.batch = state.epoch + 1, 0
+            batches = self._batches_of(state.epoch)
+        state.batch += 1
+        return batches[state.batch - 1]
 
     def _batches_of(self, epoch: int) -> Sequence:
         if self._epoch_batches[0] != epoch:
@@ -196,15 +224,15 @@ class Trainer:
         return self._epoch_batches[1]
 
     def epoch_batches(self, epoch: int) -> Sequence:
-        """The batches of an epoch; asked for when it begins."""
+        """Return the batches of an epoch; called when it begins."""
         return self.task.batches(epoch, self.config.tokens_per_batch, self.config.seed)
 
     def may_stop(self) -> bool:
-        """Whether a run that is stopped now can be resumed with the same bits."""
+        """Say if a run that is stopped now can be resumed with the same bits."""
         return True
 
     def validation_loss(self) -> LossSums:
-        """Unsmoothed sums over the validation set, divided among the workers."""
+        """Return unsmoothed sums over the validation set, divided among the workers."""
         shares: list[list] = [[] for _ in range(self.workers.count)]
         for batch in self.task.validation_batches(self.config.tokens_per_batch):
             for index, share in enumerate(self.task.split(batch, self.workers.count)):
@@ -214,43 +242,41 @@ class Trainer:
     def _validate(self, bar: tqdm) -> None:
         with self.workers.averaged():
             sums = self.validation_loss()
-            self._check_finite(self.progress.update, math.isfinite(sums.negative_log_likelihood))
+            self._check_finite(self.state.update, math.isfinite(sums.negative_log_likelihood))
             evaluation = self.evaluate(self.model)
         scores = {**self.task.scores(sums), **evaluation.scores}
-        progress = self.progress
-        progress.scores, progress.validated = scores, progress.update
+        state = self.state
+        state.scores, state.validated = scores, state.update
         score = -scores["loss"] if self.config.best_by == "loss" else scores[self.config.best_by]
-        is_best = progress.best is None or score > progress.best
+        is_best = state.best is None or score > state.best
         if is_best:
-            progress.best, progress.best_update, progress.validations_without_gain = score, progress.update, 0
+            state.best, state.best_update, state.validations_without_gain = score, state.update, 0
         else:
-            progress.validations_without_gain += 1
-        self.run.log({"update": progress.update, "epoch": progress.epoch, "validation": scores})
+            state.validations_without_gain += 1
+        self.run.log({"update": state.update, "epoch": state.epoch, "validation": scores})
         figures = "  ".join(f"{name} {value:.4g}" for name, value in scores.items() if isinstance(value, float))
-        self._say(bar, f"update {progress.update}: validation {figures}{'  (best so far)' if is_best else ''}")
+        self._say(bar, f"update {state.update}: validation {figures}{'  (best so far)' if is_best else ''}")
         for line in evaluation.samples:
             self._say(bar, f"    {line}")
         self._save(is_best)
 
     def _save(self, is_best: bool) -> None:
-        progress, config, shared = self.progress, self.config, self.workers.shared
+        state, config, shared = self.state, self.config, self.workers.shared
         vectors = (shared.parameters, *shared.moments, *(() if shared.average is None else (shared.average,)))
-        self._check_finite(progress.update, all(np.isfinite(vector).all() for vector in vectors))
+        self._check_finite(state.update, all(np.isfinite(vector).all() for vector in vectors))
         with self.workers.averaged() as raw:
-            self.run.save(
-                self.model, self.tokenizer, shared.moments, progress, raw=raw, is_best=is_best, keep=config.keep
-            )
+            self.run.save(self.model, self.tokenizer, shared.moments, state, raw=raw, is_best=is_best, keep=config.keep)
 
-    def _log_averages(self, step: int, bar: tqdm) -> None:
-        record = self._averages.take()
+    def _log_metrics(self, step: int, bar: tqdm) -> None:
+        record = self._metrics.take()
         self.run.log(
-            {"update": step, "epoch": self.progress.epoch, "learning_rate": self._learning_rate(step), **record}
-            | {"seconds": round(self.progress.seconds, 3)}
+            {"update": step, "epoch": self.state.epoch, "learning_rate": self._learning_rate(step), **record}
+            | {"seconds": round(self.state.seconds, 3)}
         )
         bar.set_postfix_str(f"loss {record['loss']:.3f}, {record['tokens_per_second']:,.0f} tokens/s", refresh=False)
 
     def _out_of_patience(self) -> bool:
-        return 0 < self.config.patience <= self.progress.validations_without_gain
+        return 0 < self.config.patience <= self.state.validations_without_gain
 
     def _say(self, bar: tqdm, line: str) -> None:
         if self._show:
@@ -262,7 +288,7 @@ class Trainer:
         tqdm.monitor_interval = 0  # its thread would be forked with the workers
         return tqdm(
             total=self.config.updates,
-            initial=self.progress.update,
+            initial=self.state.update,
             unit="update",
             disable=not self._show,
             dynamic_ncols=True,
@@ -270,7 +296,7 @@ class Trainer:
         )
 
     def _stop(self, number: int) -> None:
-        """A signal finishes the update, saves and leaves; a second one leaves at once."""
+        """Let a signal finish the update, save and leave; a second one leaves at once."""
         if self.interrupted:
             raise KeyboardInterrupt if number == signal.SIGINT else Stopped(number)
         self.interrupted = number

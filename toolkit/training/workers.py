@@ -3,7 +3,7 @@
 A worker's step is a function of (parameters, its shares, seeds) that leaves a gradient sum and returns loss sums. The
 parameters, their average where there is one, the moments of the optimizer and one gradient vector a worker lie in
 shared memory. An update is three messages to every worker: compute your gradient; add up your stretch of all gradients;
-move your pieces of the parameters. The main process is the first worker, and the only one where there is one.
+move your shards of the parameters. The main process is the first worker, and the only one where there is one.
 
 Processes, not threads: every NumPy call takes the interpreter's lock again, and on short calls two threads wait for
 each other longer than they work.
@@ -11,59 +11,23 @@ each other longer than they work.
 
 import functools
 import mmap
-import multiprocessing
-import sys
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from toolkit.errors import ConfigError, ToolkitError
+from toolkit import parallel
+from toolkit.errors import ConfigError
 from toolkit.functional.arrays import BLOCK_ELEMENTS, Array
 from toolkit.functional.output_loss import LossSums
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
-from toolkit.process import ignore_signals
-from toolkit.training.muon import Muon, divided
-from toolkit.training.optimizer import Adam, move_average, sum_of_squares
-
-# Forked processes start at once and share what was read before; elsewhere than on Linux forking is unreliable.
-START_METHOD = "fork" if sys.platform == "linux" else "spawn"
-
-
-class Task(Protocol):
-    """What is trained on: knows its examples and the loss of some of them.  Pickled where processes are spawned.
-
-    `Trainer` calls all five methods, a worker process only `loss`. What a batch is, and a share of one, is the task's
-    own affair: a batch goes to `split`, a share to `loss`, and through a pipe to another process.
-    """
-
-    def batches(self, epoch: int, tokens_per_batch: int, seed: int) -> Sequence[Any]:
-        """The batches of one epoch, counted from 0, of about `tokens_per_batch` tokens each; at least one.
-
-        The same arguments give the same batches, so that a resumed run sees them again.
-        """
-
-    def validation_batches(self, tokens_per_batch: int) -> Sequence[Any]:
-        """Batches that cover the validation set once, always the same. They may be larger: there is no backward."""
-
-    def split(self, batch: Any, parts: int) -> list[Any]:
-        """The shares of `parts` workers, as many as that, of about equal work; some may be empty."""
-
-    def loss(self, model: Model, share: Any, tape: Tape) -> LossSums:
-        """The loss sums of a share, zeros of an empty one; where the tape keeps, the backward pass too.
-
-        Sums may be of a type of the task's own whose first three fields are those of `LossSums`. Gradients are sums as
-        well: the trainer divides by the tokens of the whole update.
-        """
-
-    def scores(self, sums: LossSums) -> dict[str, float]:
-        """What the sums over all validation batches say, by name; "loss" is one of them, and what is to be lowered."""
+from toolkit.training.optimizer import Adam, Muon, move_average, partition, sum_of_squares
+from toolkit.training.task import Share, Task, add_sums
 
 
 class Shared(NamedTuple):
@@ -86,10 +50,10 @@ class _Worker:
         size = len(shared.parameters)
         count = len(shared.gradients)
         self.stretch = slice(size * index // count, size * (index + 1) // count)
-        self.pieces = divided(model, optimizer, count)[index]
+        self.shards = partition(model, optimizer, count)[index]
 
-    def gradient(self, shares: Sequence[tuple[Any, Sequence[int]]]) -> LossSums:
-        """The sums over this worker's shares, each with the seed of its dropout masks; leaves the gradient sum."""
+    def gradient(self, shares: Sequence[tuple[Share, Sequence[int]]]) -> LossSums:
+        """Return the sums over this worker's shares, each with the seed of its dropout masks; leave the gradient."""
         self.shared.gradients[self.index][:] = 0
         sums = [
             self.task.loss(self.model, share, Tape(self.views, np.random.SFC64(seed), self.memory))
@@ -97,25 +61,25 @@ class _Worker:
         ]
         return add_sums(sums)
 
-    def evaluate(self, shares: Sequence[Any]) -> LossSums:
-        """The sums without gradients or dropout."""
+    def evaluate(self, shares: Sequence[Share]) -> LossSums:
+        """Return the sums without gradients or dropout."""
         return add_sums([self.task.loss(self.model, share, Tape(memory=self.memory)) for share in shares])
 
     def compute(self, name: str, share: Any) -> Any:
-        """What a method of the task finds for this worker's share."""
+        """Call a method of the task with this worker's share."""
         return getattr(self.task, name)(self.model, share, self.memory)
 
     def reduce(self) -> float:
-        """Add all workers' gradients over this worker's stretch, into the first; returns its sum of squares."""
+        """Add all workers' gradients over this worker's stretch, into the first; return its sum of squares."""
         first, *others = (gradient[self.stretch] for gradient in self.shared.gradients)
         for other in others:
             first += other
         return sum_of_squares(first)
 
     def update(self, step: int, learning_rate: float, scale: float) -> None:
-        """Move this worker's pieces of the parameters, and of their average."""
+        """Move this worker's shards of the parameters, and of their average."""
         shared, model = self.shared, self.model
-        for stretch, parameter in self.pieces:
+        for stretch, parameter in self.shards:
             theta, gradient = shared.parameters[stretch], shared.gradients[0][stretch]
             moments = tuple(moment[stretch] for moment in shared.moments)
             if parameter is None:
@@ -138,69 +102,52 @@ class Workers:
     def __init__(
         self, build: Callable[[], Model], task: Task, optimizer: Adam | Muon, count: int = 1, ema: float = 0.0
     ):
-        self._task, self._build, self._optimizer, self._count, self._ema = task, build, optimizer, count, ema
-        self.model = build()
+        self.model, self.count = build(), count
         self.model.allocate()
         size = len(self.model.vector)
-        context = multiprocessing.get_context(START_METHOD)
-        raw = _raw_memory(context, size * 4 + 64, 3 + (ema > 0) + count, shared=count > 1)
+        raw = _raw_memory(size * 4 + 64, 3 + (ema > 0) + count, shared=count > 1)
         self.shared = _shared_vectors(raw, size, ema > 0)
         self.model.allocate(vector=self.shared.parameters)
         self._local = _Worker(0, self.model, task, self.shared, optimizer, ema)
-        self._context, self._raw = context, raw
-        self._others: list[tuple[Any, Connection]] = []
+        self._remote = functools.partial(_Remote, build, task, raw, optimizer, ema)
+        self._others: list[parallel.Process] = []
 
     def __enter__(self) -> "Workers":
         self._limits = threadpool_limits(1)
-        for index in range(1, self._count):
-            ours, theirs = self._context.Pipe()
-            arguments = (index, self._build, self._task, self._raw, self._optimizer, self._ema, theirs, ours)
-            process = self._context.Process(target=_serve, args=arguments, daemon=True)
-            process.start()
-            theirs.close()
-            self._others.append((process, ours))
+        for index in range(1, self.count):
+            self._others.append(parallel.Process(self._remote(index), _ADVICE))
         return self
 
     def __exit__(self, *_: object) -> None:
-        for _, connection in self._others:  # all before any is waited for: forked workers hold their elders' ends too
-            connection.close()
-        for process, _ in self._others:
-            process.join(timeout=5)
-            if process.is_alive():
-                process.kill()
-                process.join()
+        parallel.close_all(self._others, patience=5)
         self._others = []
         self._limits.restore_original_limits()
 
-    @property
-    def count(self) -> int:
-        return self._count
-
-    def gradient(self, shares: Sequence[Sequence[tuple[Any, Sequence[int]]]]) -> LossSums:
-        """One list of (share, seed) for each worker -> the sums over all."""
+    def gradient(self, shares: Sequence[Sequence[tuple[Share, Sequence[int]]]]) -> LossSums:
+        """Compute the gradient of one list of (share, seed) for each worker -> the sums over all."""
         return add_sums(self._all("gradient", [(own,) for own in shares]))
 
-    def evaluate(self, shares: Sequence[Sequence[Any]]) -> LossSums:
-        """One list of shares for each worker -> the sums over all, without gradients or dropout."""
+    def evaluate(self, shares: Sequence[Sequence[Share]]) -> LossSums:
+        """Compute one list of shares for each worker -> the sums over all, without gradients or dropout."""
         return add_sums(self._all("evaluate", [(own,) for own in shares]))
 
     def compute(self, name: str, shares: Sequence[Any]) -> list[Any]:
-        """One share for each worker -> what task.name(model, share, memory) finds for each, in order."""
+        """Call task.name(model, share, memory) with one share for each worker -> the results, in order."""
         return self._all("compute", [(name, own) for own in shares])
 
     def reduce(self) -> float:
-        """Add all gradients up; returns the norm of the sum."""
-        return sum(self._all("reduce", [()] * self._count)) ** 0.5
+        """Add all gradients up; return the norm of the sum."""
+        return sum(self._all("reduce", [()] * self.count)) ** 0.5
 
     def update(self, step: int, learning_rate: float, scale: float) -> None:
         """Move all parameters."""
-        self._all("update", [(step, learning_rate, scale)] * self._count)
+        self._all("update", [(step, learning_rate, scale)] * self.count)
 
     @contextmanager
     def averaged(self) -> Iterator[Array | None]:
-        """Within the block the model holds the averaged parameters -> the parameters themselves.
+        """Let the model hold the averaged parameters within the block -> the parameters themselves.
 
-        Without an average nothing changes, and there is nothing to give.
+        Without an average nothing changes, and None is given.
         """
         parameters, average = self.shared.parameters, self.shared.average
         if average is None:
@@ -214,72 +161,53 @@ class Workers:
 
     def _all(self, name: str, arguments: Sequence[tuple]) -> list[Any]:
         """Call a method of every worker, each with its own arguments, and collect what they return, in order."""
-        for (process, connection), own in zip(self._others, arguments[1:], strict=True):
-            try:
-                connection.send((name, own))
-            except OSError:
-                raise _died(process) from None
+        for process, own in zip(self._others, arguments[1:], strict=True):
+            process.send((name, own))
         with _quiet_arithmetic():
             results = [getattr(self._local, name)(*arguments[0])]
-        for process, connection in self._others:
-            try:
-                failed, result = connection.recv()
-            except (EOFError, OSError):
-                raise _died(process) from None
-            if failed:
-                raise RuntimeError(f"a worker failed:\n{result}")
-            results.append(result)
-        return results
+        return results + [process.receive().result() for process in self._others]
+
+
+_ADVICE = "continue with --resume, or train with fewer --training.workers"
 
 
 def _quiet_arithmetic() -> np.errstate:
-    """A run that diverges is told once, by the trainer, and not by warnings about what overflows on the way."""
+    """Let the trainer tell once of a run that diverges, and no warnings of what overflows on the way."""
     return np.errstate(over="ignore", divide="ignore", invalid="ignore")
 
 
-def _died(process: Any) -> ToolkitError:
-    process.join(timeout=1)
-    return ToolkitError(
-        f"a worker process has died (exit code {process.exitcode}), perhaps for lack of memory: "
-        "continue with --resume, or train with fewer --training.workers"
-    )
+class _Remote:
+    """A worker in a process of its own, which makes it when it is first called."""
+
+    def __init__(self, build: Callable, task: Task, raw: list, optimizer: Adam | Muon, ema: float, index: int):
+        self._made_of = (build, task, raw, optimizer, ema, index)
+
+    def __call__(self, call: tuple[str, tuple]) -> Any:
+        name, arguments = call
+        with _quiet_arithmetic():
+            return getattr(self._worker, name)(*arguments)
+
+    @cached_property
+    def _worker(self) -> _Worker:
+        build, task, raw, optimizer, ema, index = self._made_of
+        threadpool_limits(1)
+        model = build()
+        model.allocate(vector=None)
+        shared = _shared_vectors(raw, len(model.vector), ema > 0)
+        model.allocate(vector=shared.parameters)
+        return _Worker(index, model, task, shared, optimizer, ema)
 
 
-def _serve(index, build, task, raw, optimizer, ema, connection, other_end) -> None:
-    """The loop of a worker process: answer calls until the main process goes away."""
-    other_end.close()
-    ignore_signals()
-    threadpool_limits(1)
-    model = build()
-    model.allocate(vector=None)
-    shared = _shared_vectors(raw, len(model.vector), ema > 0)
-    model.allocate(vector=shared.parameters)
-    worker = _Worker(index, model, task, shared, optimizer, ema)
-    while True:
-        try:
-            name, arguments = connection.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            with _quiet_arithmetic():
-                answer = (False, getattr(worker, name)(*arguments))
-        except Exception:
-            answer = (True, traceback.format_exc())
-        try:
-            connection.send(answer)
-        except OSError:  # the main process has left without waiting
-            return
-
-
-def _raw_memory(context: Any, size: int, count: int, shared: bool) -> list:
-    """Blocks of memory that processes share; one worker does as well with memory of its own.
+def _raw_memory(size: int, count: int, shared: bool) -> list:
+    """Make blocks of memory that processes share; one worker does as well with memory of its own.
 
     Forked processes inherit it, so that it needs no file, whose disk may be full when it is written to; for spawned
     ones there is no other way. Raises ConfigError where the system has no room for it.
     """
     if not shared:
         return [np.zeros(size, np.uint8) for _ in range(count)]
-    make = functools.partial(mmap.mmap, -1) if START_METHOD == "fork" else functools.partial(context.RawArray, "b")
+    forked = parallel.START_METHOD == "fork"
+    make = functools.partial(mmap.mmap, -1) if forked else functools.partial(parallel.context().RawArray, "b")
     try:
         return [make(size) for _ in range(count)]
     except OSError as error:
@@ -299,7 +227,7 @@ def _exchange(one: Array, other: Array) -> None:
 
 
 def _shared_vectors(raw: list, size: int, averaged: bool) -> Shared:
-    """The shared blocks as vectors that begin on a cache line."""
+    """View the shared blocks as vectors that begin on a cache line."""
     vectors = []
     for block in raw:
         array = np.frombuffer(block, np.uint8)
@@ -308,11 +236,3 @@ def _shared_vectors(raw: list, size: int, averaged: bool) -> Shared:
     parameters, first, second, *others = vectors
     average = others.pop(0) if averaged else None
     return Shared(parameters, others, (first, second), average)
-
-
-def add_sums(sums: Sequence[LossSums]) -> LossSums:
-    """The sums of several batches, of whatever kind the task gives: the fields of `LossSums` come first."""
-    counted = [each for each in sums if each.tokens]  # a worker without a share gives plain zeros
-    if not counted:
-        return LossSums(0.0, 0.0, 0)
-    return type(counted[0])(*(sum(column) for column in zip(*counted, strict=True)))

@@ -16,9 +16,8 @@ from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
 from toolkit.training.language import LanguageTask
-from toolkit.training.language import Share as Texts
 from toolkit.training.optimizer import Adam, clip_scale
-from toolkit.training.translation import Share as Pairs
+from toolkit.training.task import Share
 from toolkit.training.translation import TranslationTask
 from toolkit.training.workers import Workers
 
@@ -76,11 +75,11 @@ class Products(ToolkitTraining):
         shares = self.task.split(self.batch(number), self.workers.count)
         return self.workers.evaluate([[self._rows(share)] for share in shares])
 
-    def _rows(self, share: Any) -> tuple[int, int]:
+    def _rows(self, share: Share) -> tuple[int, int]:
         """Rows of the targets and of the sources."""
-        if isinstance(share, Texts):
-            return sum(self.task.texts["train"].span(number)[1] for number in share.texts), 0
-        examples = [self.task.examples["train"][index] for index in share.indices]
+        if isinstance(self.task, LanguageTask):
+            return sum(self.task.sets["train"].span(number)[1] for number in share.numbers), 0
+        examples = [self.task.examples["train"][index] for index in share.numbers]
         return sum(len(each.target) + 1 for each in examples), sum(len(each.source) + 1 for each in examples)
 
 
@@ -121,7 +120,7 @@ class _ProductsTask:
 def _language(data: Batches) -> tuple[LanguageTask, Any]:
     store = SimpleNamespace(values=data.arrays["stream"])
     task = LanguageTask(store, store, data.model["max_length"], whole=False)
-    return task, lambda update: Texts("train", data.starts(update))
+    return task, lambda update: Share("train", data.starts(update))
 
 
 def _translation(data: Batches) -> tuple[TranslationTask, Any]:
@@ -129,4 +128,4 @@ def _translation(data: Batches) -> tuple[TranslationTask, Any]:
     size, batches = data.model["vocab_size"], data.ragged("batch")
     task = TranslationTask(examples, examples[:1], size, data.smoothing)
     task.prior = np.full(size, 1 / size, np.float32)  # what PyTorch smooths towards
-    return task, lambda update: Pairs("train", batches[update % len(batches)])
+    return task, lambda update: Share("train", batches[update % len(batches)])

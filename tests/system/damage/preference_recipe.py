@@ -33,7 +33,7 @@ _FILES = "--tests asked.jsonl --style style.json --preferences liked.jsonl --val
 REWARD = f"recipe-pref --run new {TRAINING} {_FILES} --start chatty --method reward"
 DPO = f"recipe-pref --run new {TRAINING} {_FILES} --start chatty --method dpo"
 PPO = f"recipe-pref --run new {TRAINING} {_FILES} --start chatty --method ppo --reward judge --ppo.prompts 2 "
-PPO += "--ppo.passes 1 --ppo.minibatches 1 --ppo.max-new-tokens 4"
+PPO += "--ppo.ppo-epochs 1 --ppo.minibatches 1 --ppo.max-new-tokens 4"
 RESUME_PPO = f"{PPO.replace('--run new', '--run tuned')} --resume"
 
 
@@ -126,17 +126,20 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "a judge that translates": ("--reward model", "model is no reward model"),
         "a judge of another width": ("--reward wide-judge", "wide-judge has another width than chatty"),
         "a judge that is a run of PPO": ("--reward tuned", "tuned is no reward model"),
-        "updates that cut an iteration": ("--ppo.passes 2 --training.updates 3", "updates is 3: it must be a multiple"),
-        "a validation that cuts an iteration": ("--ppo.passes 2", "validate_every is 1: it must be a multiple"),
+        "updates that cut an iteration": (
+            "--ppo.ppo-epochs 2 --training.updates 3",
+            "updates is 3: it must be a multiple",
+        ),
+        "a validation that cuts an iteration": ("--ppo.ppo-epochs 2", "validate_every is 1: it must be a multiple"),
         "more minibatches than prompts": ("--ppo.minibatches 3", "2 prompts cannot be divided into 3 minibatches"),
         "no prompts": ("--ppo.prompts 0", "prompts is 0"),
         "batches summed up": ("--training.accumulation 2", "accumulation is 2"),
         "replies longer than the context": ("--ppo.max-new-tokens 30", "shorten it, or lower max_new_tokens"),
         "a clip of nothing": ("--ppo.clip 0", "clip is 0"),
-        "a discount above one": ("--ppo.discount 1.5", "discount is 1.5"),
+        "a discount above one": ("--ppo.gamma 1.5", "gamma is 1.5"),
     },
     RESUME_PPO: {
-        "resuming with a dearer reference": ("--ppo.beta 0.9", "other settings (ppo.beta: "),
+        "resuming with a dearer reference": ("--ppo.kl-coef 0.9", "other settings (ppo.kl_coef: "),
         "resuming PPO as DPO": ("--method dpo --reward=", "--ppo.* is for PPO"),
         "resuming with other preferences": ("--preferences judged.jsonl --valid-preferences more.jsonl", "more.jsonl"),
         "resuming a chat as preferences": ("--run talked", "talked was started with other settings"),

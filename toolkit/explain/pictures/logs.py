@@ -11,8 +11,7 @@ import numpy as np
 
 from toolkit.errors import DataError, ModelError
 from toolkit.functional.arrays import Array
-from toolkit.training.run import LOG_FILE
-from toolkit.training.table import find_runs
+from toolkit.training.run import LOG_FILE, find_runs
 from toolkit.untrusted import ANYTHING, LOG_BYTES, Record, UnfitError, Whole, check, parse_json, read_bytes
 
 TRAINING, VALIDATION = "training", "validation"

@@ -10,8 +10,7 @@ import pytest
 from tests.training.small import after_update, bits, log, press_ctrl_c, small_trainer
 from toolkit.errors import ModelError
 from toolkit.models.storage import load_model, save_model
-from toolkit.training.averaging import average_models
-from toolkit.training.checkpoint import read_checkpoint
+from toolkit.training.checkpoint import average_models, read_checkpoint
 from toolkit.training.optimizer import BLOCK_ELEMENTS, move_average
 from toolkit.training.trainer import Evaluation, Trainer
 
@@ -71,7 +70,7 @@ def test_the_average_is_what_is_validated(tmp_path: Path) -> None:
     other.model.vector[:] = evaluated[-1]
     with other.workers:
         sums = other.validation_loss()
-    assert trainer.progress.scores["loss"] == pytest.approx(sums.negative_log_likelihood / sums.tokens, rel=1e-6)
+    assert trainer.state.scores["loss"] == pytest.approx(sums.negative_log_likelihood / sums.tokens, rel=1e-6)
 
 
 def test_averaging_does_not_change_training(tmp_path: Path) -> None:

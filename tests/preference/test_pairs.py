@@ -25,13 +25,13 @@ from toolkit.models.reward import RewardConfig, RewardModel, copy_values, settin
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
 from toolkit.preference.dpo import DPOConfig, DPOTask, reference_log_probs
-from toolkit.preference.examples import Pairs, reply_batch
-from toolkit.preference.pair_task import PairTask, Share
-from toolkit.preference.reward_task import RewardTask
+from toolkit.preference.pairs import Pairs, PairTask, RewardTask
+from toolkit.preference.replies import reply_batch
 from toolkit.proof import central_difference
 from toolkit.tokenization.special import BOS, END
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
+from toolkit.training.task import Share
 from toolkit.training.trainer import Evaluation, Trainer
 
 PAIRS = Pairs(random_pairs_of_replies(), CONFIG.max_length)
@@ -210,7 +210,7 @@ def test_a_reward_model_learns_what_is_preferred(tmp_path: Path) -> None:
     task = RewardTask(preferences(200, 1), preferences(60, 2))
     build = functools.partial(RewardModel, settings_like(RewardConfig, policy.config))
     trainer = train(tmp_path / "run", build, task, lambda model: model.begin_from(policy))
-    scores = trainer.progress.scores
+    scores = trainer.state.scores
     assert scores["accuracy"] >= 0.95
     assert scores["margin"] == pytest.approx(scores["chosen_reward"] - scores["rejected_reward"])
     assert {"accuracy", "margin", "chosen_reward"} < log(tmp_path / "run", "gradient_norm")[-1].keys()
@@ -224,6 +224,6 @@ def test_dpo_learns_what_is_preferred_and_begins_where_it_was(tmp_path: Path) ->
     assert before["loss"] == pytest.approx(math.log(2), abs=1e-6)
     build = functools.partial(GPT, policy.config)
     trainer = train(tmp_path / "run", build, task, functools.partial(copy_values, policy))
-    scores = trainer.progress.scores
+    scores = trainer.state.scores
     assert scores["accuracy"] >= 0.95
     assert scores["loss"] < 0.4

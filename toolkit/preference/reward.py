@@ -11,11 +11,10 @@ from toolkit.models.gpt import GPT
 from toolkit.models.reward import RewardModel, copy_values
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
-from toolkit.preference.examples import whole_texts
 from toolkit.preference.ppo import PPOConfig
-from toolkit.preference.rollout import Reply, together, write_replies
+from toolkit.preference.replies import Reply, together, whole_texts, write_replies
 
-# So many replies give mean and standard deviation to a few percent.
+# This many replies give mean and standard deviation to a few percent.
 _MOST = 256
 
 
@@ -30,7 +29,7 @@ class ModelScore:
         return (rewards - self.mean) / self.std
 
     def critic(self) -> RewardModel:
-        """A reward model whose own rewards are on this scale: what a critic begins from."""
+        """Make a reward model whose own rewards are on this scale: a critic begins from it."""
         model = self._model
         scaled = RewardModel(model.config)
         scaled.allocate(model.vector.dtype.type)
@@ -43,7 +42,7 @@ class ModelScore:
 def normalized_score(
     model: RewardModel, reference: GPT, prompts: Sequence[Sequence[int]], end: int, config: PPOConfig, seed: int = 0
 ) -> ModelScore:
-    """The reward model on a scale where replies of the reference have mean 0 and standard deviation 1.
+    """Put a reward model on a scale where replies of the reference have mean 0 and standard deviation 1.
 
     Only differences of rewards are learned from preferences, so a zero point must be chosen (Stiennon et al. 2020 take
     this one); with the scale chosen too, a penalty or a β means the same whatever the reward model.
@@ -61,7 +60,7 @@ def normalized_score(
 
 
 def _rewards_of_ended(score: ModelScore, prompts: Sequence[Array], replies: Sequence[Reply]) -> Array:
-    """The rewards of the replies that ended, float64, in some order."""
+    """Return the rewards of the replies that ended, float64, in some order."""
     both = [(prompt, reply) for prompt, reply in zip(prompts, replies, strict=True) if reply.ended]
     if not both:
         raise DataError("no reply of the model ends by itself: fine-tune it further, or let replies be longer")

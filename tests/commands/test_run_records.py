@@ -2,15 +2,16 @@
 
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from tests.training.small import make_runs
+from toolkit.commands.runs import RunRecord, differing_settings, read_run, seed_groups
 from toolkit.errors import ModelError
 from toolkit.models.storage import read_metrics, save_metrics
-from toolkit.training.run import Run
-from toolkit.training.table import RunRecord, differing_settings, find_runs, read_run, seed_groups
+from toolkit.training.run import Run, find_runs
 
 
 @pytest.fixture(scope="module")
@@ -100,4 +101,4 @@ def test_seeds_are_summed_up() -> None:
     assert group.names == ["8-1", "8-2", "8-3"]
     assert group.validation == {"chrf": (12.0, 2.0)}
     assert group.test == {}
-    assert json.loads(json.dumps(group.to_dict()))["validation"] == {"chrf": [12.0, 2.0]}
+    assert json.loads(json.dumps(asdict(group)))["validation"] == {"chrf": [12.0, 2.0]}

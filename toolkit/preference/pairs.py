@@ -1,0 +1,103 @@
+"""Pairs of a better and a worse reply to a prompt, as a task, and reward models, which are trained on them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from toolkit.errors import DataError
+from toolkit.functional.arrays import Array
+from toolkit.functional.preference_loss import preference_loss, preference_loss_backward
+from toolkit.models.reward import RewardModel
+from toolkit.nn.tape import Tape
+from toolkit.preference.replies import whole_texts
+from toolkit.training.task import Bucketed, Share, Task
+
+
+class PairExample(NamedTuple):
+    """A prompt, the reply that was preferred, and the one that was not; each reply with its end marker."""
+
+    prompt: Array  # (P,) ids
+    chosen: Array  # (T,) ids
+    rejected: Array  # (U,) ids
+
+
+class Pairs(Bucketed, Sequence[PairExample]):
+    """Pairs that can be cut into batches by the tokens that are read for both of their sides.
+
+    max_length: the most tokens of a text that the model reads. Raises DataError where there are none, and for one that
+    has an empty part or is too long.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[Sequence[int], Sequence[int], Sequence[int]]], max_length: int):
+        self._pairs = [PairExample(*(np.asarray(part, np.int32) for part in pair)) for pair in pairs]
+        if not self._pairs:
+            raise DataError("there are no pairs of replies: preferences need at least one to train and one to validate")
+        for number, pair in enumerate(self._pairs, 1):
+            longest = len(pair.prompt) + max(len(pair.chosen), len(pair.rejected))
+            if not min(map(len, pair)):
+                raise DataError(f"pair {number} has an empty prompt or reply: a reply has at least its end marker")
+            if longest > max_length:
+                raise DataError(f"pair {number} has {longest} tokens, and the model reads {max_length}: shorten it")
+        # Pairs of sentences are batched by the same function: what counts here stands where it expects a target.
+        self.source_lengths = np.zeros(len(self._pairs), np.int32)
+        read = [2 * len(prompt) + len(chosen) + len(rejected) for prompt, chosen, rejected in self._pairs]
+        self.target_lengths = np.array(read, np.int32)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __getitem__(self, index: int) -> PairExample:
+        return self._pairs[index]
+
+    def sides(self, numbers: Sequence[int]) -> tuple[list[Array], list[Array]]:
+        """Return the prompts and replies of some pairs, chosen and rejected interleaved: 2 B of each."""
+        chosen = [self._pairs[number] for number in numbers]
+        prompts = [pair.prompt for pair in chosen for _ in range(2)]
+        return prompts, [reply for pair in chosen for reply in (pair.chosen, pair.rejected)]
+
+
+class PairSums(NamedTuple):
+    """Sums over pairs. The log and the scores show them divided by the number of pairs, which stands for tokens."""
+
+    loss: float
+    negative_log_likelihood: float  # reward model: of the preferences, the loss; DPO: of the chosen replies, a token's
+    tokens: int  # pairs
+    accuracy: float  # pairs whose chosen reply has the larger reward
+    margin: float  # reward of the chosen one less that of the rejected one
+    chosen_reward: float
+    rejected_reward: float
+
+
+class PairTask(Task):
+    """Pairs to train and to validate on. A batch has `tokens_per_batch` tokens of prompts and replies, both sides."""
+
+    def scores(self, sums: PairSums) -> dict[str, float]:
+        """Divide the sums by the number of pairs."""
+        names = ("loss", "accuracy", "margin", "chosen_reward", "rejected_reward")
+        return {name: getattr(sums, name) / sums.tokens for name in names}
+
+
+class RewardTask(PairTask):
+    """-log σ(r_chosen - r_rejected), r being the value of the last token of prompt and reply: the end marker."""
+
+    def sums(self, model: RewardModel, share: Share, tape: Tape) -> PairSums:
+        """Return sums over the pairs of a share; add their gradient where the tape keeps."""
+        rewards = model.values(*whole_texts(*self.sets[share.name].sides(share.numbers)), tape)
+        loss, saved = preference_loss(rewards[0::2], rewards[1::2])
+        if tape.keeps:
+            model.backward(interleaved(*preference_loss_backward(1.0, saved)), tape)
+        return pair_sums(loss, rewards)
+
+
+def pair_sums(loss: float, rewards: Array) -> PairSums:
+    """Sum up pairs with these rewards, chosen and rejected interleaved.  rewards: (2 B,)."""
+    chosen, rejected = rewards[0::2], rewards[1::2]
+    better = np.count_nonzero(chosen > rejected)
+    chosen_sum, rejected_sum = (float(side.sum(dtype=np.float64)) for side in (chosen, rejected))
+    return PairSums(loss, loss, len(chosen), float(better), chosen_sum - rejected_sum, chosen_sum, rejected_sum)
+
+
+def interleaved(dchosen: Array, drejected: Array) -> Array:
+    """Put the gradients of both sides into the order of the sides.  Shapes: (B,), (B,) -> (2 B,)."""
+    return np.stack((dchosen, drejected), axis=1).reshape(-1)

@@ -1,0 +1,162 @@
+"""Task: what a model is trained on. It cuts its examples into batches, divides these, and knows their loss."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from toolkit.data.batches import epoch_batches, split_batch
+from toolkit.functional.arrays import Array
+from toolkit.functional.output_loss import LossSums
+from toolkit.nn.memory import Pool
+from toolkit.nn.module import Model
+from toolkit.nn.tape import Tape
+
+# Validation needs no gradients and little memory, and takes fewer and larger batches than training.
+VALIDATION_TOKENS = 8192
+
+
+class Share(NamedTuple):
+    """Some examples of a set: a batch, or the part of it that one worker gets."""
+
+    name: str  # of the set: "train" or "valid"
+    numbers: Array  # (B,) of its examples
+    seed: tuple[int, ...] = ()  # of what is drawn anew whenever the examples are read; empty where nothing is
+
+
+class Examples(Protocol):
+    """A set of numbered examples, which can be cut into batches."""
+
+    def batches(self, tokens_per_batch: int, rng: np.random.Generator) -> Sequence[Array]:
+        """Return the numbers of the examples of each batch of one epoch, drawn by `rng`."""
+
+    def in_order(self, tokens_per_batch: int) -> Sequence[Array]:
+        """Return batches that cover the set once, always the same."""
+
+    def split(self, numbers: Array, parts: int) -> list[Array]:
+        """Divide a batch into `parts` of about equal work; some may be empty."""
+
+
+class Bucketed:
+    """Examples of similar length batched together; see `epoch_batches` for what an example must have.
+
+    repeats: (examples,) how often an epoch has each of them. A subclass that is itself the sequence of its examples
+    needs no `__init__`.
+    """
+
+    repeats: Array | None = None
+
+    def __init__(self, examples: Sequence[Any], repeats: Array | None = None):
+        self.examples, self.repeats = examples, repeats
+
+    @property
+    def _lengths(self) -> Sequence[Any]:
+        return getattr(self, "examples", self)
+
+    def batches(self, tokens_per_batch: int, rng: np.random.Generator) -> list[Array]:
+        return epoch_batches(self._lengths, tokens_per_batch, rng, self.repeats)
+
+    def in_order(self, tokens_per_batch: int) -> list[Array]:
+        return epoch_batches(self._lengths, tokens_per_batch, np.random.default_rng(0))
+
+    def split(self, numbers: Array, parts: int) -> list[Array]:
+        return split_batch(numbers, self._lengths, parts)
+
+
+class Task:
+    """Examples to train and to validate on, and the loss of any share of them.
+
+    A subclass gives the two sets, and `batch`, where its model computes the loss of a batch by cross-entropy, or else
+    `sums`. `Trainer` calls `batches`, `validation_batches`, `split`, `loss` and `scores`, a worker process only `loss`.
+    `batches` returns what `split` divides, and `split` what goes through a pipe to `loss`. Where processes are spawned,
+    the task is pickled too.
+
+    smoothing, prior: label smoothing in training, and the distribution (V,) that labels are smoothed towards.
+    """
+
+    validation_tokens = VALIDATION_TOKENS  # the fewest in a batch of validation
+
+    def __init__(self, train: Examples, valid: Examples, smoothing: float = 0.0, prior: Array | None = None):
+        self.sets: dict[str, Examples] = {"train": train, "valid": valid}
+        self.smoothing, self.prior = smoothing, prior
+
+    def batches(self, epoch: int, tokens_per_batch: int, seed: int) -> Sequence[Share]:
+        """Return the batches of one epoch, counted from 0, of about `tokens_per_batch` tokens each; at least one.
+
+        The same arguments give the same batches, so that a resumed run sees them again.
+        """
+        return Shares("train", self.sets["train"].batches(tokens_per_batch, np.random.default_rng([seed, epoch])))
+
+    def validation_batches(self, tokens_per_batch: int) -> Sequence[Share]:
+        """Return batches that cover the validation set once, always the same."""
+        return self.in_order("valid", max(tokens_per_batch, self.validation_tokens))
+
+    def in_order(self, name: str, tokens_per_batch: int) -> Sequence[Share]:
+        """Return batches that cover a set once, always the same."""
+        return Shares(name, self.sets[name].in_order(tokens_per_batch))
+
+    def split(self, batch: Share, parts: int) -> list[Share]:
+        """Divide a batch among `parts` workers, balanced by tokens; some shares may be empty."""
+        name, numbers, seed = batch
+        dealt = self.sets[name].split(numbers, parts)
+        return [Share(name, part, (*seed, number) if seed else ()) for number, part in enumerate(dealt)]
+
+    def loss(self, model: Model, share: Share, tape: Tape) -> LossSums:
+        """Return the loss sums of a share, zeros for an empty one; where the tape keeps, add its gradient.
+
+        The sums may be of another type whose first three fields are those of `LossSums`. Gradients are sums as well:
+        the trainer divides by the tokens of the whole update.
+        """
+        return self.sums(model, share, tape) if len(share.numbers) else LossSums(0.0, 0.0, 0)
+
+    def sums(self, model: Model, share: Share, tape: Tape) -> LossSums:
+        """Return the loss sums of a share that is not empty. Validation is not smoothed."""
+        sums = model.loss(self.batch(share), tape, self.smoothing if share.name == "train" else 0.0, self.prior)
+        if tape.keeps:
+            model.backward(tape)
+        return sums
+
+    def batch(self, share: Share) -> Any:
+        """Return the rows that the model reads for a share, with their labels."""
+        raise NotImplementedError
+
+    def scores(self, sums: LossSums) -> dict[str, float]:
+        """Turn sums over the validation set into scores by name; "loss" is one of them, and is to be lowered.
+
+        Here it is the loss of a token in nats, with its exponential.
+        """
+        loss = sums.negative_log_likelihood / sums.tokens
+        return {"loss": loss, "perplexity": math.exp(min(loss, 700))}
+
+    def evaluated(self, model: Model, name: str = "valid", tokens_per_batch: int = 0) -> dict[str, float]:
+        """Score a model by a full pass over a set in this process."""
+        memory, tokens = Pool(), max(tokens_per_batch, self.validation_tokens)
+        shares = self.in_order(name, tokens)
+        return self.scores(add_sums([self.loss(model, share, Tape(memory=memory)) for share in shares]))
+
+
+class Shares(Sequence[Share]):
+    """Batches of numbers as shares of a set, each made when it is asked for."""
+
+    def __init__(self, name: str, batches: Sequence[Array]):
+        self._name, self._batches = name, batches
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __getitem__(self, index: int) -> Share:
+        return Share(self._name, self._batches[index])
+
+
+def add_sums(sums: Sequence[LossSums]) -> LossSums:
+    """Add the sums of several shares, of whatever type the task gives: the fields of `LossSums` come first."""
+    counted = [each for each in sums if each.tokens]  # an empty share gives plain zeros
+    if not counted:
+        return LossSums(0.0, 0.0, 0)
+    return type(counted[0])(*(sum(column) for column in zip(*counted, strict=True)))
+
+
+def label_prior(occurs: Array) -> Array:
+    """Give equal shares to all tokens that may occur as labels, none to the others.  Shapes: (V,) bool -> (V,)."""
+    return (occurs / occurs.sum()).astype(np.float32)
