@@ -21,9 +21,8 @@ from threadpoolctl import threadpool_limits
 from toolkit.commands.console import aligned, emit
 from toolkit.commands.recipe import carry_out, opened, preparing, run_recipe, tell
 from toolkit.data.embedded import CORPORA, make_embedded
-from toolkit.data.lines import read_lines
+from toolkit.data.lines import digest_of_files, read_lines, refuse_pipe
 from toolkit.data.sentences import sentence_ids
-from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.parameters import Movement, movements
 from toolkit.explain.pictures.logs import read_log

@@ -34,7 +34,7 @@ from toolkit.commands.recipe import (
 from toolkit.data.conversation_corpus import ConversationCorpus
 from toolkit.data.conversations import Question, read_conversations, read_tests
 from toolkit.data.embedded import CORPORA, make_embedded
-from toolkit.data.sources import digest_of_files, refuse_pipe
+from toolkit.data.lines import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.replies import (
     EvaluatedReply,

@@ -22,8 +22,8 @@ from toolkit.commands.console import aligned, emit
 from toolkit.commands.recipe import carry_out, check_results, export, opened, preparing, run_recipe, tell, words_after
 from toolkit.data.conversations import Question, read_tests
 from toolkit.data.embedded import CORPORA, make_embedded
+from toolkit.data.lines import digest_of_files, refuse_pipe
 from toolkit.data.preferences import Preference, read_preferences
-from toolkit.data.sources import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.evaluation.replies import (
     EvaluatedReply,

@@ -22,8 +22,8 @@ from toolkit.data.corpus import Corpus
 from toolkit.data.embedded import embedded
 from toolkit.data.filters import Filters
 from toolkit.data.lines import read_pairs
+from toolkit.data.pairs import PairSource, open_sources
 from toolkit.data.sentences import spaced
-from toolkit.data.sources import PairSource, open_sources
 from toolkit.data.subwords import SubwordSampler
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError

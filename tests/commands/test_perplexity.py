@@ -77,7 +77,7 @@ def test_several_files_are_measured_each_and_together(run, measure, tiny_gpt, st
 
 
 def test_a_file_larger_than_a_piece_is_one_text(measure, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("toolkit.data.text_pieces.PIECE", 500)
+    monkeypatch.setattr("toolkit.data.texts.PIECE", 500)
     path = tmp_path / "long.txt"
     text = "She eats rice. I am a boy. " * 200
     path.write_text(text)

@@ -125,7 +125,7 @@ def test_parquet_holds_lists_of_messages(tmp_path):
     pyarrow.parquet.write_table(pyarrow.table({"messages": []}), tmp_path / "c.parquet")
     assert refusal(tmp_path / "c.parquet") == "c.parquet has no rows: it needs at least one"
     (tmp_path / "c.parquet").write_bytes(b"PAR1 and nothing of the kind")
-    assert "c.parquet cannot be read" in refusal(tmp_path / "c.parquet")
+    assert "c.parquet is cut off, or is not a Parquet file" in refusal(tmp_path / "c.parquet")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from toolkit.data import corpus as module
 from toolkit.data.batches import epoch_batches, split_batch
 from toolkit.data.corpus import Corpus
 from toolkit.data.filters import Filters
-from toolkit.data.sources import Located
+from toolkit.data.pairs import Located
 from toolkit.data.subwords import SubwordSampler
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization import ByteTokenizer, SentencePieceTokenizer

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from toolkit.data.hub import batches_of
 from toolkit.data.lines import LONGEST_LINE
-from toolkit.data.tables import open_dataset, open_table, table_rows, table_suffix
+from toolkit.data.objects import table_suffix
+from toolkit.data.tables import open_dataset, open_table
 from toolkit.errors import ConfigError, DataError
 
 NAMES = ("en", "ne")
@@ -61,7 +62,7 @@ def write_parquet(path: Path, columns: dict[str, list]) -> Path:
 
 
 def read(path: Path, columns=NAMES) -> list[tuple[str, str, int]]:
-    return list(table_rows(open_table(path, columns)))
+    return list(open_table(path, columns))
 
 
 def texts(path: Path, columns=NAMES) -> list[tuple[str, str]]:
@@ -115,14 +116,15 @@ def test_any_text_survives_any_format(tmp_path_factory, pairs, name):
 @pytest.mark.parametrize(("name", "first"), [("p.tsv", 2), ("p.csv", 2), ("p.jsonl", 1)])
 def test_rows_are_numbered_by_their_line(tmp_path, name, first):
     table = open_table(write_table(tmp_path / name, PAIRS), NAMES)
-    assert [number for *_, number in table_rows(table)] == list(range(first, first + len(PAIRS)))
+    assert [number for *_, number in table] == list(range(first, first + len(PAIRS)))
     assert table.place(7) == f"{tmp_path / name}, line 7"
 
 
-def test_rows_over_several_lines_are_numbered_by_themselves(write):
+def test_rows_over_several_lines_are_numbered_by_the_line_that_they_begin_in(write):
     path = write("p.csv", 'en,ne\n"a\nb",क\nc,"ख, ""ग"""\n')
-    assert read(path) == [("a\nb", "क", 1), ("c", 'ख, "ग"', 2)]
-    assert open_table(path, NAMES).place(2) == f"{path}, row 2"
+    assert read(path) == [("a\nb", "क", 2), ("c", 'ख, "ग"', 4)]
+    assert open_table(path, NAMES).place(2) == f"{path}, line 2"
+    assert read(write("p.csv", b'en,ne\r\n"a\r\nb",x\r\nc,d\r\n')) == [("a\r\nb", "x", 2), ("c", "d", 4)]
 
 
 def test_many_rows_keep_their_order_and_number(tmp_path):
@@ -165,7 +167,13 @@ def test_names_of_columns_are_no_pair(write, name):
 
 def test_a_lone_cr_stays_in_its_text(write):
     assert read(write("p.tsv", "en\tne\na\rb\tc\n")) == [("a\rb", "c", 2)]
-    assert refusal(write("p.jsonl", '{"en": "a",\r"ne": "b"}\n')).startswith("p.jsonl, line 1 has a CR in the middle")
+    assert read(write("p.jsonl", '{"en": "a",\r"ne": "b"}\n')) == [("a", "b", 1)]
+    two = '{"en": "a", "ne": "b"}\r{"en": "c", "ne": "d"}\r'
+    assert refusal(write("p.jsonl", two)).startswith("p.jsonl, line 1 has a CR in the middle")
+
+
+def test_a_greek_question_mark_separates_no_columns(write):
+    assert read(write("p.csv", "en;ne\nwhat\u037e;x\n")) == [("what;", "x", 2)]
 
 
 def test_columns_of_json_may_be_in_translation_with_others_of_any_type(write):
@@ -183,7 +191,7 @@ def test_columns_of_parquet_may_be_in_translation(tmp_path):
     path = write_parquet(tmp_path / "p.parquet", {"id": [1, 2], "translation": [{"en": "a", "ne": "क"}, {"en": "b"}]})
     table = open_table(path, NAMES)
     assert table.place(2) == f"{path}, row 2"
-    rows = table_rows(table)
+    rows = iter(table)
     assert next(rows) == ("a", "क", 1)
     with pytest.raises(DataError, match="row 2: ne is null, not a text"):
         next(rows)
@@ -217,7 +225,7 @@ def test_a_column_named_twice_is_refused(write):
         ("p.tsv", "en\tne\na\tb\tc\n", "line 2 has 3 columns, the first line has 2"),
         ("p.tsv", "en\tne\na\tb\n\n", "line 3 is empty"),
         ("p.tsv", "en\tne\n", "has column names and nothing below"),
-        ("p.tsv", "\na\tb\n", "line 2 has 2 columns, the first line has 1"),
+        ("p.tsv", "\na\tb\n", "has no column en, only (no name)"),
         ("p.csv", "\n", "has no column en, only (none)"),
         ("p.tsv", "en\tne\na\0\tb\n", "line 2 has a NUL character"),
         ("p.tsv", b"en\tne\na\tb\xe9\n", "line 2 is not UTF-8"),
@@ -232,8 +240,8 @@ def test_a_column_named_twice_is_refused(write):
         ("p.csv", 'en,ne\n"a\nb",c\nd,e,f\n', "line 4 has 3 columns"),
         ("p.csv", "en,ne\na,b\n\nc,d\n", "line 3 is empty"),
         ("p.csv", 'en,ne\n"' + "a b c\n" * 30_000 + '",x\n', "line 2 begins a row that is not CSV (field larger"),
-        ("p.jsonl", '{"en": "a", "ne": "b"}\n{"en": "a"', "line 2 is not a JSON object"),
-        ("p.jsonl", '{"en": "a", "ne": "b"}\n["a", "b"]\n', "line 2 is not a JSON object"),
+        ("p.jsonl", '{"en": "a", "ne": "b"}\n{"en": "a"', "line 2 is not JSON"),
+        ("p.jsonl", '{"en": "a", "ne": "b"}\n["a", "b"]\n', "line 2 is a list, not a JSON object"),
         ("p.jsonl", '{"en": "a", "ne": "b"}\n\n{"en": "a", "ne": "b"}\n', "line 2 is empty"),
         ("p.jsonl", '{"en": "a", "ne": "b"}\n{"en": 5, "ne": "b"}\n', "line 2: en is of type int, not a text"),
         ("p.jsonl", '{"en": "a", "ne": null}\n', "line 1: ne is null, not a text"),
@@ -241,10 +249,10 @@ def test_a_column_named_twice_is_refused(write):
         ("p.jsonl", '{"translation": {"en": "a", "ne": "b"}}\n{"translation": null}', "line 2 has no translation.en"),
         ("p.jsonl", '{"en": "\\ud800", "ne": "b"}\n', "line 1: en has half of a surrogate pair"),
         ("p.jsonl", "[" * 90_000, "nested too deeply"),
-        ("p.jsonl", '{"a": ' + "[" * 90_000, "line 1 is not a JSON object"),
-        ("p.json", '{\n"data": []}', "line 1 is not a JSON object"),
+        ("p.jsonl", '{"a": ' + "[" * 90_000, "line 1 is not JSON"),
+        ("p.json", '{\n"data": []}', "line 1 is not JSON"),
         ("p.json", '[\n{"en": "a", "ne": "b"},\n{"en": }]', "line 3 is not JSON"),
-        ("p.json", '[{"en": "a", "ne": "b"}, "c"]', "row 2 is not a JSON object"),
+        ("p.json", '[{"en": "a", "ne": "b"}, "c"]', "row 2 is text, not a JSON object"),
         ("p.json", "[]", "holds an empty list"),
         ("p.json", b'[{"en": "a",\n"ne": "\xff"}]', "line 2 is not UTF-8"),
         ("p.json", json.dumps([{"en": "a", "ne": "b" * (LONGEST_LINE + 1)}]), "row 1: ne has more than 100,000"),
@@ -304,7 +312,7 @@ def hub_layout(tmp_path) -> Path:
 )
 def test_configurations_and_splits_of_a_dataset(hub_layout, config, split, first):
     table = open_dataset(str(hub_layout), config, split, NAMES)
-    assert next(table_rows(table)) == (first, "क", 1)
+    assert next(iter(table)) == (first, "क", 1)
     assert table.place(3) == f"{hub_layout}, row 3"
 
 
@@ -323,7 +331,7 @@ def test_what_a_dataset_lacks_is_named(hub_layout, tmp_path):
 def test_a_dataset_without_a_readme_is_read_by_the_names_of_its_files(tmp_path):
     write_parquet(tmp_path / "data" / "train-00000-of-00002.parquet", {"en": ["a"], "ne": ["क"]})
     write_parquet(tmp_path / "data" / "train-00001-of-00002.parquet", {"en": ["b"], "ne": ["ख"]})
-    assert list(table_rows(open_dataset(str(tmp_path), "", "train", NAMES))) == [("a", "क", 1), ("b", "ख", 2)]
+    assert list(open_dataset(str(tmp_path), "", "train", NAMES)) == [("a", "क", 1), ("b", "ख", 2)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from toolkit.data import survey, text_corpus
 from toolkit.data.text_corpus import TextCorpus
-from toolkit.data.text_pieces import Piece, line_documents, paragraph_documents
+from toolkit.data.texts import Piece, line_documents, paragraph_documents
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization import ByteTokenizer
 from toolkit.tokenization.special import BOS, EOS

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.data import text_pieces as module
-from toolkit.data.text_pieces import PIECE, line_documents, one_document, paragraph_documents, text_pieces
+from toolkit.data import texts as module
+from toolkit.data.texts import PIECE, line_documents, one_document, paragraph_documents, text_pieces
 from toolkit.errors import DataError
 
 # What normal form C joins: an accent, a Hangul syllable of three letters, two Indic vowel signs (of which one is a

@@ -103,7 +103,7 @@ def test_half_of_a_character_in_a_row_is_refused_with_its_place(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "fine"}\n{"text": "\\ud800"}\n')
     with pytest.raises(DataError, match="line 2: text has half of a surrogate pair"):
-        open_texts([], [str(path)], "text", "line")
+        list(*open_texts([], [str(path)], "text", "line"))
 
 
 def test_columns_without_names_go_by_number(tmp_path, read):
@@ -115,7 +115,7 @@ def test_columns_without_names_go_by_number(tmp_path, read):
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.json", "t.tsv"])
 def test_a_row_that_is_no_single_text_is_refused(tmp_path, read, monkeypatch, name):
-    monkeypatch.setattr("toolkit.data.table.LONGEST_TEXT", 200_000)
+    monkeypatch.setattr("toolkit.data.tables.LONGEST_TEXT", 200_000)
     long = "a" * 200_001
     lines = {"t.jsonl": f'{{"text": "{long}"}}', "t.json": f'[{{"text": "{long}"}}]', "t.tsv": f"text\n{long}"}
     (tmp_path / name).write_text(lines[name])

@@ -51,8 +51,8 @@ from toolkit.cli import main
 from toolkit.commands.chat import answer_requests
 from toolkit.data.conversations import read_conversations, read_tests
 from toolkit.data.lines import arriving_bytes
+from toolkit.data.pairs import open_sources
 from toolkit.data.preferences import read_preferences
-from toolkit.data.sources import open_sources
 from toolkit.data.texts import open_texts
 from toolkit.errors import ToolkitError
 from toolkit.evaluation.replies import Style

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from toolkit.commands.console import has_more
-from toolkit.data.lines import LONGEST_LINE, arriving_lines, count_lines, iter_lines, lines_of, opened
-from toolkit.data.table import LONGEST_TEXT
+from toolkit.data.lines import LONGEST_LINE, LONGEST_TEXT, arriving_lines, count_lines, iter_lines, lines_of, opened
 from toolkit.display import counted, tell
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.parallel import in_order

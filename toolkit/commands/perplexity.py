@@ -12,8 +12,7 @@ from tyro.conf import Positional
 
 from toolkit.api import LanguageModel, load_language_model
 from toolkit.commands.console import aligned, emit
-from toolkit.data.text_pieces import Piece
-from toolkit.data.texts import TextSource, open_texts
+from toolkit.data.texts import Piece, TextSource, open_texts
 from toolkit.display import json_text
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.perplexity import Perplexity, pooled

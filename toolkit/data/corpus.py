@@ -26,9 +26,9 @@ from toolkit.data.examples import StoredExamples, StoredPairs, stored_text
 from toolkit.data.filters import Filters, Finding, Findings, sentence
 from toolkit.data.gathering import SPLITS, Gathering, Split
 from toolkit.data.origins import Origins
+from toolkit.data.pairs import PairSource
 from toolkit.data.seal import SEAL_FILE, check_seal, seal, sealed
 from toolkit.data.sentences import sentence_ids
-from toolkit.data.sources import PairSource
 from toolkit.data.store import CHUNK, ArrayWriter, RaggedStore, RaggedWriter, chunks, map_array, read_report
 from toolkit.errors import ConfigError, DataError
 from toolkit.files import replaced_directory

@@ -10,9 +10,9 @@ import numpy as np
 
 from toolkit.data.filters import PLACES, Filters, Finding, Findings, counted
 from toolkit.data.origins import Origins
+from toolkit.data.pairs import Located, PairSource, Side
 from toolkit.data.repeated import among, seen_before, text_hashes
 from toolkit.data.sentences import tidy
-from toolkit.data.sources import Located, PairSource, Side
 from toolkit.data.store import ArrayWriter, RaggedWriter, chunks, map_array
 from toolkit.errors import ConfigError, DataError
 

@@ -6,8 +6,10 @@ text, and every later line would be paired with the wrong translation. Errors na
 
 import codecs
 import gzip
+import hashlib
 import os
 import re
+import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ from toolkit.untrusted import NotAFileError, open_regular
 # The most characters of a line. A file whose line ends were lost is one endless line, and is to be refused before it
 # fills the memory.
 LONGEST_LINE = 100_000
+LONGEST_TEXT = 10_000_000  # of a text that is a row of a table, which is held in memory as a whole
 
 _CHUNK = 1 << 20
 _LONGEST_ARRIVING = 1 << 24  # bytes of a line of a stream: memory stays bounded when that turns out to be no text
@@ -241,3 +244,27 @@ def write_lines_atomically(path: str | os.PathLike[str], lines: Iterable[str]) -
             if "\n" in line:
                 raise ValueError(f"line {number} for {path} contains a line feed: {line!r:.60}")
             file.write(line.encode("utf-8") + b"\n")
+
+
+def path_mode(path: Path) -> int:
+    """Find out what a path names, for `stat`; 0 for nothing."""
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError):
+        return 0
+
+
+def refuse_pipe(path: Path) -> None:
+    """Raise DataError for what can be read only once."""
+    mode = path_mode(path)
+    if mode and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise DataError(f"{path} is a pipe or a device, and texts are read more than once: write them to a file first")
+
+
+def digest_of_files(paths: Iterable[Path]) -> str:
+    """Digest the contents of files (SHA-256), in their order; returns it in hexadecimal."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with opened(path) as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()

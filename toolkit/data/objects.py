@@ -1,77 +1,142 @@
-"""Objects with named fields, one after the other: JSON lines, a JSON list, a Parquet file."""
+"""Objects with named fields: the rows of JSON lines, a JSON list, a Parquet file, or of what `datasets` loads."""
 
+import json
+import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from toolkit.data.hub import batches_of, load_file
-from toolkit.data.json_tables import json_fault, json_list
-from toolkit.data.lines import chunks_of, lines_of, opened
-from toolkit.data.messages import json_kind
-from toolkit.data.sources import refuse_pipe
-from toolkit.data.table import LONGEST_TEXT
-from toolkit.data.tables import table_suffix
+from toolkit.data.hub import Batch, batches_of, load_file
+from toolkit.data.lines import LONGEST_TEXT, chunks_of, decoded, lines_of, opened, refuse_pipe
 from toolkit.errors import DataError
 from toolkit.untrusted import UnfitError, parse_json
 
-_SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
+TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
+
+_OBJECT_SUFFIXES = TABLE_SUFFIXES[2:]
+_COMPRESSED = ".gz"  # after any of them but the last
+_PARQUET = b"PAR1"
 _TOGETHER = 100  # rows of a Parquet file
 
 
 class Item(NamedTuple):
-    """An object, and where it stands: "my.jsonl, line 3". A field that is null is left out."""
+    """An object, and where it stands: "my.jsonl, line 3"."""
 
     fields: dict[str, Any]
     place: str
 
 
-def read_objects(path: Path) -> Iterator[Item]:
-    """The objects in JSON lines or a JSON list (.jsonl, .ndjson, .json, also with .gz after it), or in a .parquet.
+def table_suffix(path: Path) -> str | None:
+    """Find the suffix that says how a table is written, ".gz" after it left out; None for another file."""
+    name = path.name.lower()
+    if name.endswith(_COMPRESSED) and not name.endswith(f".parquet{_COMPRESSED}"):
+        name = name.removesuffix(_COMPRESSED)
+    return next((suffix for suffix in TABLE_SUFFIXES if name.endswith(suffix)), None)
 
-    Read from the disk as they are asked for; a JSON list is read as a whole. A byte order mark and CR LF do no harm.
+
+def unpacked(path: Path) -> AbstractContextManager[BinaryIO]:
+    """Open a table, unpacked where its name ends in ".gz"; see `opened` for errors."""
+    return opened(path, path.suffix.lower() == _COMPRESSED)
+
+
+def read_objects(path: Path) -> Iterator[Item]:
+    """Read the objects of JSON lines or a JSON list (.jsonl, .ndjson, .json, also with .gz after it), or of a .parquet.
+
+    They are read from the disk as they are asked for; a JSON list is read as a whole. A byte order mark and CR LF do no
+    harm. A field that is null is left out.
 
     Raises DataError, naming the file and where it applies the line, if the file is of another kind, missing, a pipe,
     damaged, empty or not UTF-8, for a line that is empty or not JSON, and for what is no object; each when it is
     reached.
     """
-    suffix = table_suffix(path)
-    if suffix not in _SUFFIXES:
-        raise DataError(f"{path} is no file of JSON or Parquet: give one that ends in {', '.join(_SUFFIXES)}")
+    suffix, item = table_suffix(path), None
+    if suffix not in _OBJECT_SUFFIXES:
+        raise DataError(f"{path} is no file of JSON or Parquet: give one that ends in {', '.join(_OBJECT_SUFFIXES)}")
     refuse_pipe(path)
-    with opened(path, path.suffix.lower() == ".gz") as file:
-        if suffix == ".parquet":
-            yield from _parquet_rows(path)
-            return
-        is_list = next(chunks_of(file, path)).lstrip().startswith(b"[")
-        file.seek(0)
-        rows, number = json_list(file, path) if is_list else _json_lines(file, path), 0
+    columnar = suffix == ".parquet"
+    for item in _parquet_objects(path) if columnar else json_objects(path, LONGEST_TEXT, "conversation"):
+        yield Item({name: value for name, value in item.fields.items() if value is not None}, item.place)
+    if item is None:
+        needs = (
+            "has no rows: it needs at least one" if columnar else "holds an empty list: it needs at least one object"
+        )
+        raise DataError(f"{path} {needs}")
+
+
+def json_objects(path: Path, longest: int, what: str) -> Iterator[Item]:
+    """Read the objects of JSON lines, each of at most `longest` characters, or of a JSON list.
+
+    Raises DataError as `read_objects` does; what: the thing that each object is, for sentences.
+    """
+    is_list = is_json_list(path)
+    with unpacked(path) as file:
+        rows, unit = (_json_list(file, path), "row") if is_list else (_json_lines(file, path, longest), "line")
         for number, row in enumerate(rows, 1):
-            place = f"{path}, {'row' if is_list else 'line'} {number}"
+            place = f"{path}, {unit} {number}"
             if not isinstance(row, dict):
-                raise DataError(f"{place} is {json_kind(row)}, not a JSON object: write one for each conversation")
-            yield _item(row, place)
-        if not number:
-            raise DataError(f"{path} holds an empty list: it needs at least one object")
+                raise DataError(f"{place} is {json_kind(row)}, not a JSON object: write one for each {what}")
+            yield Item(row, place)
 
 
-def _item(fields: dict[str, Any], place: str) -> Item:
-    return Item({name: value for name, value in fields.items() if value is not None}, place)
+def is_json_list(path: Path) -> bool:
+    """Find out whether a file of JSON holds a list, and not a value a line."""
+    with unpacked(path) as file:
+        return next(chunks_of(file, path)).lstrip().startswith(b"[")
 
 
-def _parquet_rows(path: Path) -> Iterator[Item]:
-    number = 0
-    for batch in batches_of(load_file("parquet", path, batch_size=_TOGETHER), str(path), _TOGETHER):
-        for values in zip(*batch.values(), strict=True):
-            number += 1
-            yield _item(dict(zip(batch, values, strict=True)), f"{path}, row {number}")
-    if not number:
-        raise DataError(f"{path} has no rows: it needs at least one")
-
-
-def _json_lines(file: BinaryIO, path: Path) -> Iterator[Any]:
-    for number, line in enumerate(lines_of(file, path, LONGEST_TEXT), 1):
+def _json_lines(file: BinaryIO, path: Path, longest: int) -> Iterator[Any]:
+    for number, line in enumerate(lines_of(file, path, longest), 1):
         try:
             yield parse_json(line)
         except UnfitError as error:
-            problem = f"is not JSON ({json_fault(error)})" if line.strip() else "is empty"
+            if "\r" in line:
+                raise DataError(f"{path}, line {number} has a CR in the middle: end lines with LF or CR LF") from error
+            problem = f"is not JSON ({_json_fault(error)})" if line.strip() else "is empty"
             raise DataError(f"{path}, line {number} {problem}: write one object a line") from error
+
+
+def _json_list(file: BinaryIO, path: Path) -> Iterator[Any]:
+    try:
+        yield from parse_json(decoded(b"".join(chunks_of(file, path)), path))
+    except UnfitError as error:
+        if isinstance(error.__cause__, json.JSONDecodeError):
+            place, what = f"{path}, line {error.__cause__.lineno}", "correct it"
+        else:
+            place, what = path, "write a list of objects"
+        raise DataError(f"{place} is not JSON ({_json_fault(error)}): {what}") from error
+
+
+def _json_fault(error: UnfitError) -> str:
+    """What is wrong with a text that is not the JSON that is read here, for a sentence."""
+    cause = error.__cause__
+    if isinstance(cause, json.JSONDecodeError):
+        return f"column {cause.colno}: {cause.msg.removesuffix(' starting at').lower()}"
+    return str(error).removeprefix("it is ")
+
+
+def json_kind(value: Any) -> str:
+    """Name the kind of a JSON value, for a sentence."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    kinds = {dict: "an object", list: "a list", str: "text", int: "a number", float: "a number"}
+    return kinds[type(value)]
+
+
+def parquet_batches(path: Path, together: int) -> Iterator[Batch]:
+    """Read the rows of a Parquet file, some together. Raises DataError for what is no whole Parquet file."""
+    with opened(path) as file:
+        # The format has its name at either end: a file that was cut off is told from one that is damaged within.
+        first, length = file.read(len(_PARQUET)), file.seek(0, os.SEEK_END)
+        file.seek(max(0, length - len(_PARQUET)))
+        if length < 2 * len(_PARQUET) or first != _PARQUET or file.read() != _PARQUET:
+            raise DataError(f"{path} is cut off, or is not a Parquet file: copy it again, or write it anew")
+    yield from batches_of(load_file("parquet", path, batch_size=together), str(path), together)
+
+
+def _parquet_objects(path: Path) -> Iterator[Item]:
+    number = 0
+    for batch in parquet_batches(path, _TOGETHER):
+        for values in zip(*batch.values(), strict=True):
+            number += 1
+            yield Item(dict(zip(batch, values, strict=True)), f"{path}, row {number}")

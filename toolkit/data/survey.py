@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolkit.data.store import ArrayWriter, map_array
-from toolkit.data.text_pieces import Piece, utf8_length
+from toolkit.data.texts import Piece, utf8_length
 
 LARGEST_VALIDATION = 2_000_000  # bytes of text that are taken out at most
 SLICE = 8192  # characters of text that are sampled together, or a little more

@@ -1,38 +1,115 @@
-"""Pairs or texts in the columns of a table: TSV, CSV, JSON lines and Parquet files, and datasets in the Hub's layout.
+"""Tables with pairs in two of their columns, or texts in one: TSV, CSV, JSON, Parquet, datasets in the Hub's layout.
 
-`datasets` parses; what it would let pass or could only name vaguely is checked before, in one pass over the file.
+Each format is parsed once, by one reader; those of objects with named fields are in `objects`. What is wrong is said
+with the file and the line, when it is reached.
 """
 
+import csv
 import functools
-import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Literal
 
-from toolkit.data.hub import batches_of, load_file, load_split
-from toolkit.data.json_tables import check_json
-from toolkit.data.lines import opened
-from toolkit.data.separated import check_csv, check_tsv
-from toolkit.data.table import Columns, Keys, Table, find_columns, rows_at_a_time, text_fault, unit
-from toolkit.errors import DataError
+from toolkit.data.hub import Batch, batches_of, load_split
+from toolkit.data.lines import LONGEST_LINE, LONGEST_TEXT, lines_of, path_mode, refuse_pipe
+from toolkit.data.objects import (
+    TABLE_SUFFIXES,
+    is_json_list,
+    json_objects,
+    parquet_batches,
+    table_suffix,
+    unpacked,
+)
+from toolkit.display import counted
+from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization.normal_form import normal_form
 
-TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
-_COMPRESSED = ".gz"  # after any of them but the last
+Columns = tuple[str, ...]  # (source, target) of pairs, or (text,) alone
+Keys = tuple[str, ...]  # a column, or a column and a field in it
 
-_PARQUET = b"PAR1"
+_HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*/[\w.-]+")
+_HALF_CHARACTER = re.compile("[\\ud800-\\udfff]")  # which JSON can spell, and no text in UTF-8 has
+# What columns are called, and no sentence says: a file that begins so has a header.
+_NAME = re.compile(
+    "source|src|target|tgt|trg|text|sentence|translation|input|output|prompt|completion|english|nepali|en|ne",
+    re.IGNORECASE,
+)
 
 
-def table_suffix(path: Path) -> str | None:
-    """The suffix that says how a table is written, ".gz" after it left out; None for another file."""
-    name = path.name.lower()
-    if name.endswith(_COMPRESSED) and not name.endswith(f".parquet{_COMPRESSED}"):
-        name = name.removesuffix(_COMPRESSED)
-    return next((suffix for suffix in TABLE_SUFFIXES if name.endswith(suffix)), None)
+@dataclass(frozen=True)
+class Table:
+    """Columns of a table, whose rows are read from the disk, or from the Hub, whenever they are iterated over.
+
+    Iterating gives (source, target, number) or (text, number): texts in Unicode normal form C, and what `place` takes.
+
+    name: for sentences. read: gives the values of every row, and its number. unit: what the numbers count. path: of the
+    file, if the table is a single one.
+    """
+
+    name: str
+    columns: Columns
+    read: Callable[[], Iterator[tuple[Sequence[Any], int]]]
+    unit: Literal["row", "line"] = "row"
+    path: Path | None = None
+
+    def place(self, number: int) -> str:
+        """Say where a row stands: "my.tsv, line 7"."""
+        return f"{self.name}, {self.unit} {number}"
+
+    def __iter__(self) -> Iterator[tuple[str | int, ...]]:
+        """Raises DataError, naming the row or its line, for a value that is no text or too long (see `longest`)."""
+        most = longest(self.columns)
+        for values, number in self.read():
+            for value, column in zip(values, self.columns, strict=True):
+                if not isinstance(value, str) or len(value) > most:
+                    raise DataError(f"{self.place(number)}: {column} {_text_fault(value, self.columns)}")
+            # A CR that ends a line belongs to its end.
+            yield *(normal_form(value.removesuffix("\r")) for value in values), number
+
+
+def longest(columns: Columns) -> int:
+    """The most characters that a value may have: sentences of pairs are short, other texts may be books."""
+    return LONGEST_LINE if len(columns) == 2 else LONGEST_TEXT
+
+
+def find_table(text: str, columns: Columns) -> Table:
+    """Open the table that an argument names: a file, a directory in the layout of the Hugging Face Hub, a name there.
+
+    After a directory and a name, "owner/name", ":CONFIG" or ":CONFIG:SPLIT" may follow, where CONFIG may be empty and
+    SPLIT is "train" if it is not given. Raises DataError as `open_table` and `open_dataset` do.
+    """
+    name, _, rest = text.partition(":")
+    if name and path_mode(Path(text)):  # a path may contain a colon
+        name, rest = text, ""
+    config, _, split = rest.partition(":")
+    path, mode = Path(name), path_mode(Path(name)) if name else 0  # a path of no characters is the directory we are in
+    is_table = table_suffix(path) is not None
+    if stat.S_ISDIR(mode) or (not mode and not is_table and _HUB_NAME.fullmatch(name)):
+        return open_dataset(name, config, split or "train", columns)
+    if not mode:
+        raise DataError(
+            f"{text or 'the empty name'} does not exist: "
+            f"give a table ({', '.join(TABLE_SUFFIXES)}), a directory, or owner/name on the Hub"
+        )
+    if rest:
+        raise DataError(f"{name} is a file, which has no configurations and splits: leave out :{rest}")
+    if not is_table:
+        pairs, text = (
+            "two line-aligned files are given as --source and --target",
+            "a file of plain text is given as --text",
+        )
+        raise DataError(f"{name} is not a table ({', '.join(TABLE_SUFFIXES)}): {pairs if len(columns) == 2 else text}")
+    refuse_pipe(path)
+    return open_table(path, columns)
 
 
 def open_table(path: Path, columns: Columns) -> Table:
-    """Check a file with one of the TABLE_SUFFIXES, ".gz" after it or not, and find its columns, two or one.
+    """Open a file with one of the TABLE_SUFFIXES, ".gz" after it or not, and find its columns, two or one.
 
     TSV is taken as it stands, without quoting; CSV as RFC 4180 has it, so that a text may contain commas and line
     feeds. Both begin with a line of column names, or with the first pair if the columns are given as numbers, from 1.
@@ -41,21 +118,15 @@ def open_table(path: Path, columns: Columns) -> Table:
 
     Raises DataError, naming the file and where it applies the line, for what `iter_lines` refuses, for a line that
     is not what the format asks for, for a column that is missing or twice there, and in JSON for a value that is no
-    text; ConfigError for columns that exclude each other.
+    text: here what the first row shows (but of a JSON list), the rest when it is reached; ConfigError for columns that
+    exclude each other.
     """
     suffix = table_suffix(path)
-    if suffix == ".parquet":
-        with opened(path) as file:
-            _check_parquet(file, path)
-            return _loaded(
-                functools.partial(load_file, "parquet", path, batch_size=rows_at_a_time(columns)), str(path), columns
-            )
-    with opened(path, path.suffix.lower() == _COMPRESSED) as file:
-        if suffix == ".tsv":
-            return check_tsv(file, path, columns)
-        if suffix == ".csv":
-            return check_csv(file, path, columns)
-        return check_json(file, path, columns)
+    rows = {".tsv": _tsv_rows, ".csv": _csv_rows, ".parquet": _parquet_rows}.get(suffix, _json_rows)
+    is_list = rows is _json_rows and is_json_list(path)
+    unit = "row" if is_list or suffix == ".parquet" else "line"
+    table = Table(str(path), columns, functools.partial(rows, path, columns), unit, path)
+    return table if is_list else _tried(table)
 
 
 def open_dataset(name: str, config: str, split: str, columns: Columns) -> Table:
@@ -63,43 +134,207 @@ def open_dataset(name: str, config: str, split: str, columns: Columns) -> Table:
 
     Raises DataError if there is no such dataset, configuration, split or column, or if the Hub does not answer.
     """
-    return _loaded(functools.partial(load_split, name, config, split), name, columns)
+    return _tried(Table(name, columns, functools.partial(_hub_rows, name, config, split, columns)))
 
 
-def table_rows(table: Table) -> Iterator[tuple[str | int, ...]]:
-    """Every row as (source, target, number) or (text, number), streamed; numbers as `place` takes them.
+# Lines of fields
 
-    Texts are in Unicode normal form C. Raises DataError, naming the row or its line, for a value that is no text or too
-    long (see `longest`), and for what `datasets` cannot read.
-    """
-    number = table.first
-    for batch in batches_of(table.load(), table.name, rows_at_a_time(table.columns)):
-        for values in zip(*(_values(batch, keys) for keys in table.keys), strict=True):
-            for value, column in zip(values, table.columns, strict=True):
-                if fault := text_fault(value, table.columns):
-                    raise DataError(f"{table.place(number)}: {column} {fault}")
-            # A CR that ends a line belongs to its end; TSV is parsed without taking it off.
-            yield *(normal_form(value.removesuffix("\r")) for value in values), number
+
+def _tsv_rows(path: Path, columns: Columns) -> Iterator[tuple[list[str], int]]:
+    with unpacked(path) as file:
+        lines = _without_nul(lines_of(file, path, longest(columns)), path)
+        yield from _columns_of(((line.split("\t"), number) for number, line in enumerate(lines, 1)), path, columns)
+
+
+def _csv_rows(path: Path, columns: Columns) -> Iterator[tuple[list[str], int]]:
+    """Rows are numbered by the line that they begin in."""
+    with unpacked(path) as file:
+        lines = _without_nul(lines_of(file, path, longest(columns), verbatim=True), path)
+        first = next(lines)
+        # Where numbers have a decimal comma, spreadsheets write other signs between the columns.
+        sign = next((sign for sign in ",;\t" if sign in first), ",")
+        reader = csv.reader((f"{line}\n" for line in chain([first], lines)), strict=True, delimiter=sign)
+        yield from _columns_of(_records(reader, path, columns), path, columns)
+
+
+def _records(reader: Any, path: Path, columns: Columns) -> Iterator[tuple[list[str], int]]:
+    """The records of a CSV file, and the line that each begins in."""
+    begin = 1
+    while True:
+        records: list[tuple[list[str], int]] = []
+        others_limit = csv.field_size_limit(longest(columns))  # the whole process has one
+        try:
+            for fields in islice(reader, _rows_at_a_time(columns)):
+                records.append((fields, begin))
+                begin = reader.line_num + 1
+        except csv.Error as error:
+            raise DataError(
+                f"{path}, line {begin} begins a row that is not CSV ({error}): "
+                "write a quotation mark inside quoted text twice"
+            ) from error
+        finally:
+            csv.field_size_limit(others_limit)
+        if not records:
+            return
+        yield from records
+
+
+def _columns_of(
+    records: Iterator[tuple[list[str], int]], path: Path, columns: Columns
+) -> Iterator[tuple[list[str], int]]:
+    """The columns of records, of which the first has their names, unless they are given as numbers."""
+    header, line = next(records)
+    numbered = [re.fullmatch("[0-9]{1,9}", column) is not None for column in columns]
+    if any(numbered) and not all(numbered):
+        raise ConfigError(f"columns {_listed(columns)}: give both columns by name or both by number")
+    if all(numbered):
+        indices = _numbered(header, columns, path)
+        yield [header[index] for index in indices], line
+    else:
+        indices = [_index([name.strip() for name in header], column, path, columns) for column in columns]
+    for fields, line in records:
+        if len(fields) != len(header):
+            raise _uneven(path, line, fields, len(header))
+        yield [fields[index] for index in indices], line
+    if line == 1 and not all(numbered):
+        raise DataError(f"{path} has column names and nothing below them: it needs at least one {_unit(columns)}")
+
+
+def _numbered(header: list[str], columns: Columns, path: Path) -> list[int]:
+    """The indices of columns that are given as numbers."""
+    if not all(1 <= int(column) <= len(header) for column in columns):
+        none = f"are no columns {' and '.join(columns)}" if len(columns) > 1 else f"is no column {columns[0]}"
+        raise DataError(f"{path} has {counted(len(header), 'column')}: there {none}")
+    indices = [int(column) - 1 for column in columns]
+    if all(_NAME.fullmatch(header[index].strip()) for index in indices):
+        raise DataError(
+            f"{path}, line 1 has names of columns, {_listed(header[index] for index in indices)}, where a numbered "
+            f"column begins with a {_unit(columns)}: give the columns by name, or delete the line"
+        )
+    return indices
+
+
+def _index(header: list[str], column: str, path: Path, columns: Columns) -> int:
+    if column not in header:
+        raise _missing_column(str(path), column, header, columns)
+    if header.count(column) > 1:
+        raise DataError(f"{path} has {header.count(column)} columns named {column}: give each its own name")
+    return header.index(column)
+
+
+def _uneven(path: Path, line: int, fields: list[str], columns: int) -> DataError:
+    if fields in ([], [""]):
+        return DataError(f"{path}, line {line} is empty: delete it")
+    there = counted(len(fields), "column")
+    return DataError(f"{path}, line {line} has {there}, the first line has {columns}: correct it")
+
+
+def _without_nul(lines: Iterable[str], path: Path) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        if "\0" in line:
+            raise DataError(f"{path}, line {number} has a NUL character, which no text has: is the file damaged?")
+        yield line
+
+
+# Objects
+
+
+def _json_rows(path: Path, columns: Columns) -> Iterator[tuple[Sequence[Any], int]]:
+    keys = None
+    for number, (row, place) in enumerate(json_objects(path, longest(columns), _unit(columns)), 1):
+        keys = keys or _find_columns(row, columns, str(path))
+        values = [_value(row, where, place) for where in keys]
+        for value, column in zip(values, columns, strict=True):
+            if isinstance(value, str) and _HALF_CHARACTER.search(value):
+                raise DataError(f"{place}: {column} has half of a surrogate pair: correct it, or delete the row")
+        yield values, number
+    if keys is None:
+        raise DataError(f"{path} holds an empty list: it needs at least one {_unit(columns)}")
+
+
+def _parquet_rows(path: Path, columns: Columns) -> Iterator[tuple[Sequence[Any], int]]:
+    return _batched_rows(parquet_batches(path, _rows_at_a_time(columns)), str(path), columns)
+
+
+def _hub_rows(name: str, config: str, split: str, columns: Columns) -> Iterator[tuple[Sequence[Any], int]]:
+    batches = batches_of(load_split(name, config, split), name, _rows_at_a_time(columns))
+    return _batched_rows(batches, name, columns)
+
+
+def _batched_rows(batches: Iterator[Batch], name: str, columns: Columns) -> Iterator[tuple[Sequence[Any], int]]:
+    number, keys = 0, None
+    for batch in batches:
+        keys = keys or _find_columns({key: values[0] for key, values in batch.items()}, columns, name)
+        for values in zip(*(_column(batch, where) for where in keys), strict=True):
             number += 1
+            yield values, number
+    if keys is None:
+        raise DataError(f"{name} has no rows: it needs at least one {_unit(columns)}")
 
 
-def _check_parquet(file: BinaryIO, path: Path) -> None:
-    """The format has its name at either end: a file that was cut off is told from one that is damaged within."""
-    first, length = file.read(len(_PARQUET)), file.seek(0, os.SEEK_END)
-    file.seek(max(0, length - len(_PARQUET)))
-    if length < 2 * len(_PARQUET) or first != _PARQUET or file.read() != _PARQUET:
-        raise DataError(f"{path} is cut off, or is not a Parquet file: copy it again, or write it anew")
-
-
-def _loaded(load: Callable[[], Any], name: str, columns: Columns) -> Table:
-    """A table that `datasets` alone can look into."""
-    batch = next(batches_of(load(), name, 1), None)
-    if batch is None:
-        raise DataError(f"{name} has no rows: it needs at least one {unit(columns)}")
-    return Table(load, name, columns, find_columns({key: values[0] for key, values in batch.items()}, columns, name))
-
-
-def _values(batch: Mapping[str, list[Any]], keys: Keys) -> list[Any]:
+def _column(batch: Batch, keys: Keys) -> list[Any]:
     """One column of a batch. A null where a struct should be has null fields."""
     values = batch[keys[0]]
     return values if len(keys) == 1 else [value.get(keys[1]) if value else None for value in values]
+
+
+def _value(row: Mapping[str, Any], keys: Keys, place: str) -> Any:
+    value: Any = row
+    for key in keys:
+        if not isinstance(value, Mapping) or key not in value:
+            raise DataError(f"{place} has no {'.'.join(keys)}: write it, or delete the row")
+        value = value[key]
+    return value
+
+
+# What they share
+
+
+def _tried(table: Table) -> Table:
+    """A table whose first row has been read: what is wrong from the beginning is told before anything long begins."""
+    with closing(iter(table)) as rows:
+        next(rows, None)
+    return table
+
+
+def _rows_at_a_time(columns: Columns) -> int:
+    """How many rows are in memory together. In columns, many are read five times faster than one by one."""
+    return 1000 if len(columns) == 2 else 50
+
+
+def _unit(columns: Columns) -> str:
+    """What a row holds, for a sentence."""
+    return "pair" if len(columns) == 2 else "text"
+
+
+def _find_columns(row: Mapping[str, Any], columns: Columns, name: str) -> tuple[Keys, ...]:
+    """Where in a row the columns are: at the top, or in "translation"."""
+    inner = row.get("translation")
+    inner = inner if isinstance(inner, Mapping) else {}
+    found = []
+    for column in columns:
+        if column not in row and column not in inner:
+            there = [key for key in row if key != "translation" or not inner] + list(inner)
+            raise _missing_column(name, column, there, columns)
+        found.append((column,) if column in row else ("translation", column))
+    return tuple(found)
+
+
+def _missing_column(name: str, column: str, there: Iterable[str], columns: Columns) -> DataError:
+    flags = "columns with --source-column and --target-column" if len(columns) == 2 else "column with --column"
+    return DataError(f"{name} has no column {_listed([column])}, only {_listed(there)}: name the {flags}")
+
+
+def _text_fault(value: Any, columns: Columns) -> str:
+    """What keeps a value from being the text of one of these columns."""
+    if not isinstance(value, str):
+        kind = "null" if value is None else f"of type {type(value).__name__}"
+        return f"is {kind}, not a text: correct it, or delete the row"
+    what = "sentence" if len(columns) == 2 else "text"
+    return f"has more than {longest(columns):,} characters: is it one {what}?"
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names for a sentence: some of many, the beginning of long ones."""
+    names = [name if 0 < len(name) <= 40 else f"{name[:40]}…" if name else "(no name)" for name in names] or ["(none)"]
+    return ", ".join(names if len(names) <= 8 else [*names[:8], "…"])

@@ -26,8 +26,7 @@ import numpy as np
 from toolkit.data.seal import check_seal, seal, sealed
 from toolkit.data.store import RaggedStore, RaggedWriter, read_report
 from toolkit.data.survey import SLICE, HeldOut, Survey
-from toolkit.data.text_pieces import Piece, utf8_length
-from toolkit.data.texts import TextSource
+from toolkit.data.texts import Piece, TextSource, utf8_length
 from toolkit.data.token_stream import stream_encoder
 from toolkit.data.token_writer import TokenWriter
 from toolkit.errors import ConfigError, DataError

@@ -7,7 +7,7 @@ from itertools import repeat
 
 import numpy as np
 
-from toolkit.data.text_pieces import utf8_length
+from toolkit.data.texts import utf8_length
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, Tokenizer
 from toolkit.tokenization.normal_form import is_normal_form
 from toolkit.tokenization.special import BOS, EOS

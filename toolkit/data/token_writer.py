@@ -3,7 +3,7 @@
 import numpy as np
 
 from toolkit.data.store import RaggedWriter
-from toolkit.data.text_pieces import PIECE, Piece, utf8_length
+from toolkit.data.texts import PIECE, Piece, utf8_length
 from toolkit.data.token_stream import ArrayEncoder, WordEncoder, marked
 
 

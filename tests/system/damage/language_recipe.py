@@ -105,7 +105,7 @@ JSONL = {
     "null for a story": (ROW + '{"text": null}\n', "stories.jsonl, line 2: text is null, not a text"),
     "a list for a story": (ROW + '{"text": ["a"]}\n', "stories.jsonl, line 2: text is of type list, not a text"),
     "half a pair of a story": (ROW + '{"text": "\\ud83d"}\n', "half of a surrogate pair"),
-    "a story that is cut off": (ROW + '{"text": "She', "stories.jsonl, line 2 is not a JSON object"),
+    "a story that is cut off": (ROW + '{"text": "She', "stories.jsonl, line 2 is not JSON"),
     "stories in Latin-1": (ROW.encode() + b'{"text": "caf\xe9"}\n', "stories.jsonl, line 2 is not UTF-8 (byte 0xE9)"),
     "no stories": ("", "stories.jsonl is empty"),
     "blank stories": ('{"text": " "}\n' * 9, "the tokenizer has no text to learn from"),

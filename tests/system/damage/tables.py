@@ -37,12 +37,12 @@ CSV = {
     "bars between the columns": ("en|ne\nI am|म\n", "has no column en, only en|ne"),
 }
 JSONL = {
-    "a line that is cut off": (OBJECT + '{"en": "I a', "line 2 is not a JSON object"),
-    "an object over several lines": (json.dumps({"en": "I am", "ne": "म"}, indent=1), "line 1 is not a JSON object"),
-    "quotation marks of Python": (OBJECT + "{'en': 'I am', 'ne': 'म'}\n", "line 2 is not a JSON object"),
-    "a comma too many": ('{"en": "I am", "ne": "म",}\n', "line 1 is not a JSON object"),
-    "a list instead of an object": (OBJECT + '["I am", "म"]\n', "line 2 is not a JSON object"),
-    "a text instead of an object": (OBJECT + '"I am"\n', "line 2 is not a JSON object"),
+    "a line that is cut off": (OBJECT + '{"en": "I a', "line 2 is not JSON"),
+    "an object over several lines": (json.dumps({"en": "I am", "ne": "म"}, indent=1), "line 1 is not JSON"),
+    "quotation marks of Python": (OBJECT + "{'en': 'I am', 'ne': 'म'}\n", "line 2 is not JSON"),
+    "a comma too many": ('{"en": "I am", "ne": "म",}\n', "line 1 is not JSON"),
+    "a list instead of an object": (OBJECT + '["I am", "म"]\n', "line 2 is a list, not a JSON object"),
+    "a text instead of an object": (OBJECT + '"I am"\n', "line 2 is text, not a JSON object"),
     "a number for a text": (OBJECT + '{"en": 7, "ne": "म"}\n', "line 2: en is of type int, not a text"),
     "null for a text": (OBJECT + '{"en": "I am", "ne": null}\n', "line 2: ne is null, not a text"),
     "a list for a text": (OBJECT + '{"en": ["I am"], "ne": "म"}\n', "line 2: en is of type list, not a text"),
@@ -51,15 +51,15 @@ JSONL = {
     "an object without the text": (OBJECT + '{"en": "I am"}\n', "line 2 has no ne"),
     "objects of other languages": ('{"de": "ich", "fr": "je"}\n', "has no column en, only de, fr"),
     "an empty line": (OBJECT + "\n" + OBJECT, "line 2 is empty"),
-    "a CR within a line": ('{"en": "I am",\r"ne": "म"}\n', "line 1 has a CR in the middle"),
+    "CR between the lines": ('{"en": "I am", "ne": "म"}\r' * 2, "line 1 has a CR in the middle"),
     "brackets without end": ("[" * 90_000 + "\n", ""),
     "a number without end": ('{"en": ' + "1" * 90_000 + ', "ne": "म"}\n', "line 1"),
 }
 JSON = {
     "an empty list": ("[]", "holds an empty list"),
     "a list that is cut off": ('[{"en": "I am", "ne": "म"},', "is not JSON"),
-    "a list of texts": ('["I am", "म"]', "row 1 is not a JSON object"),
-    "a list of lists": ('[["I am", "म"]]', "row 1 is not a JSON object"),
+    "a list of texts": ('["I am", "म"]', "row 1 is text, not a JSON object"),
+    "a list of lists": ('[["I am", "म"]]', "row 1 is a list, not a JSON object"),
     "lists without end": ("[" * 90_000, "is not JSON (nested too deeply)"),
     "one object with lists": ('{"en": ["I am"], "ne": ["म"]}', "en is of type list"),
 }

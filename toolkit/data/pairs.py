@@ -1,22 +1,14 @@
-"""Where pairs of sentences come from: line-aligned files, tables and datasets, streams that can say where they are."""
+"""Sources of sentence pairs: line-aligned files, tables and datasets; streams that can say where each pair stands."""
 
 import hashlib
-import re
-import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from toolkit.data.lines import count_lines, iter_lines, opened
-from toolkit.data.table import Columns, Table
-from toolkit.data.tables import TABLE_SUFFIXES, open_dataset, open_table, table_rows, table_suffix
+from toolkit.data.lines import count_lines, digest_of_files, iter_lines, refuse_pipe
+from toolkit.data.tables import Table, find_table
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
-
-_TEXT_FILES = "a file of plain text is given as --text"
-
-_HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*/[\w.-]+")
-
 
 Side = Literal["source", "target"]
 
@@ -86,7 +78,7 @@ class LineFiles:
             )
 
 
-class TableRows:
+class TablePairs:
     """Two columns of a table."""
 
     def __init__(self, table: Table):
@@ -94,12 +86,14 @@ class TableRows:
         self._table = table
 
     def __iter__(self) -> Iterator[Located]:
-        return (Located(*row) for row in table_rows(self._table))
+        return (Located(*row) for row in self._table)
 
     def place(self, line: int, side: Side = "source") -> str:
         return self._table.place(line)
 
     def fingerprint(self) -> str:
+        if self._table.path:
+            return digest_of_files([self._table.path])
         digest = hashlib.sha256()
         for source, target, _ in self:
             for text in (source, target):
@@ -108,25 +102,12 @@ class TableRows:
         return digest.hexdigest()
 
 
-class TableFile(TableRows):
-    """Two columns of a TSV, CSV, JSON or Parquet file."""
-
-    def __init__(self, table: Table, path: Path):
-        super().__init__(table)
-        self._path = path
-
-    def fingerprint(self) -> str:
-        return digest_of_files([self._path])
-
-
 def open_sources(
     source: Sequence[Path], target: Sequence[Path], data: Sequence[str], source_column: str, target_column: str
 ) -> list[PairSource]:
-    """The sources that the arguments name: pairs of line-aligned files first, then tables and datasets, in order.
+    """Open the sources that the arguments name: pairs of line-aligned files first, then tables and datasets, in order.
 
-    Each entry of `data` is a table file (see `open_table`), a directory in the layout of the Hugging Face Hub or a
-    name on the Hub, "owner/name"; after the latter two ":CONFIG" or ":CONFIG:SPLIT" may follow, where CONFIG may be
-    empty and SPLIT is "train" if it is not given. The columns are looked for in all of them.
+    data: see `find_table`; the columns are looked for in all of them.
 
     Raises DataError for what is missing or damaged, as each kind of source does, and ConfigError for arguments that
     do not fit together.
@@ -138,53 +119,4 @@ def open_sources(
     if data and source_column == target_column:
         raise ConfigError(f"source and target column are both {source_column}: name two columns")
     files: list[PairSource] = [LineFiles(*paths) for paths in zip(source, target, strict=True)]
-    tables = (find_table(text, (source_column, target_column)) for text in data)
-    return files + [TableFile(table, path) if path else TableRows(table) for table, path in tables]
-
-
-def find_table(text: str, columns: Columns) -> tuple[Table, Path | None]:
-    """The table that an entry of `data` names (see `open_sources`), and its path where it is one file."""
-    name, _, rest = text.partition(":")
-    if name and path_mode(Path(text)):  # a path may contain a colon
-        name, rest = text, ""
-    config, _, split = rest.partition(":")
-    path, mode = Path(name), path_mode(Path(name)) if name else 0  # a path of no characters is the directory we are in
-    is_table = table_suffix(path) is not None
-    if stat.S_ISDIR(mode) or (not mode and not is_table and _HUB_NAME.fullmatch(name)):
-        return open_dataset(name, config, split or "train", columns), None
-    if not mode:
-        raise DataError(
-            f"{text or 'the empty name'} does not exist: "
-            f"give a table ({', '.join(TABLE_SUFFIXES)}), a directory, or owner/name on the Hub"
-        )
-    if rest:
-        raise DataError(f"{name} is a file, which has no configurations and splits: leave out :{rest}")
-    if not is_table:
-        flags = "two line-aligned files are given as --source and --target" if len(columns) == 2 else _TEXT_FILES
-        raise DataError(f"{name} is not a table ({', '.join(TABLE_SUFFIXES)}): {flags}")
-    refuse_pipe(path)
-    return open_table(path, columns), path
-
-
-def path_mode(path: Path) -> int:
-    """What a path names, for `stat`; 0 for nothing."""
-    try:
-        return path.stat().st_mode
-    except (OSError, ValueError):
-        return 0
-
-
-def refuse_pipe(path: Path) -> None:
-    """Raises DataError for what can be read only once."""
-    mode = path_mode(path)
-    if mode and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise DataError(f"{path} is a pipe or a device, and texts are read more than once: write them to a file first")
-
-
-def digest_of_files(paths: Iterable[Path]) -> str:
-    """A hexadecimal digest (SHA-256) of the contents of files, in their order."""
-    digest = hashlib.sha256()
-    for path in paths:
-        with opened(path) as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()
+    return files + [TablePairs(find_table(text, (source_column, target_column))) for text in data]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.data.sources import LineFiles, Located, open_sources
+from toolkit.data.pairs import LineFiles, Located, open_sources
 from toolkit.errors import ConfigError, DataError
 
 
@@ -162,7 +162,7 @@ def test_a_fingerprint_follows_the_contents_and_not_the_name(tmp_path, write, ki
 def test_line_aligned_text_needs_no_heavy_library(write):
     paths = [write("my.en", "a\n"), write("my.ne", "क\n")]
     script = (
-        "import sys; from pathlib import Path; from toolkit.data.sources import open_sources\n"
+        "import sys; from pathlib import Path; from toolkit.data.pairs import open_sources\n"
         "source, = open_sources([Path(sys.argv[1])], [Path(sys.argv[2])], [], 'en', 'ne')\n"
         "assert len(list(source)) == 1\n"
         "assert not {'datasets', 'pyarrow', 'pandas', 'huggingface_hub'} & set(sys.modules)\n"
