@@ -1,12 +1,15 @@
 """The check tells right from wrong on anybody's pair, and says what is wrong."""
 
 import math
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import toolkit
 from toolkit.functional.layer_norm import layer_norm, layer_norm_backward
 from toolkit.proof import WRONG, Measurement, Wrong, check
 from toolkit.proof.cases import find_case
@@ -241,3 +244,13 @@ def test_the_program_prints_every_pair_and_every_wrong_version():
     assert (shown.returncode, shown.stderr) == (0, "")
     assert f"{len(WRONG)} of {len(WRONG)} wrong versions are found." in shown.stdout
     assert all(wrong.name in shown.stdout for wrong in WRONG)
+
+
+def test_the_example_of_the_readme_prints_what_stands_there(capsys):
+    text = (Path(toolkit.__file__).parent / "explain" / "README.md").read_text(encoding="utf-8")
+    program, shown = re.search(
+        r"```python\n(import numpy.*?check\(my_norm.*?)```\n\n```\n(.*?)```", text, re.S
+    ).groups()
+    exec(program, {})
+    found, expected = (re.sub(r"\d\.\de-1[0-9]", "tiny", each) for each in (capsys.readouterr().out, shown))
+    assert found == expected  # but for the last digits of errors that are rounding

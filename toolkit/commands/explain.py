@@ -167,7 +167,7 @@ class ExplainAttention(MappedExplanation):
     model: str | None = None
     """Directory of a trained model or of a run, or the name of one that comes with the toolkit, such as en-ne."""
     target: str | None = None
-    """What the decoder of a translator reads. By default the model's own translation; in the document's example, म."""
+    """The text that a translator's decoder reads. By default the model's own; in the document's example, म."""
     layer: int = 1
     """The layer to show, from 1; a side of a translator that has fewer shows its last."""
     head: int = 1
@@ -224,7 +224,7 @@ class ExplainParallel(Explanation):
     """
 
     text: Positional[str] = ""
-    """What the model reads in both ways. By default the beginning of a story in English or
+    """The text that the model reads in both ways. By default the beginning of a story in English or
     Nepali, whichever the model knows better."""
     model: str = "stories"
     """Directory of a language model or of a run, or the name of one that comes with the toolkit."""
@@ -241,7 +241,7 @@ class ExplainParallel(Explanation):
         return parallel_page(load_language_model(self.model, instead), self.text, self.lengths, self._shown)
 
     def _shown(self, lengths: Iterable[int]) -> Iterable[int]:
-        """The lengths, with a bar on the terminal."""
+        """Put a bar on the terminal around the lengths."""
         if self.quiet or sys.stderr is None or not sys.stderr.isatty():
             return lengths
         from tqdm import tqdm
@@ -257,7 +257,7 @@ class ExplainGradients(Explanation):
     """
 
     pairs: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="PAIR...")]] = ()
-    """Which pairs to show, such as layer_norm. By default all."""
+    """The pairs to show, such as layer_norm. By default all."""
     seed: int = 0
     """Of the random arguments, and of the models that are trained."""
 

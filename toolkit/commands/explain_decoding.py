@@ -25,11 +25,11 @@ class ExplainTranslate(MappedExplanation):
     """
 
     text: Positional[str]
-    """What to translate."""
+    """The text to translate."""
     model: str = "en-ne"
     """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
     candidates: int = TRANSLATION_CANDIDATES
-    """How many candidates are shown at every step."""
+    """The number of candidates that are shown at every step."""
     layer: int | None = None
     """Show the maps of this decoder layer only, counted from 1."""
     head: int | None = None
@@ -50,11 +50,11 @@ class ExplainGenerate(MappedExplanation):
     """
 
     text: Positional[str]
-    """How the text begins; an empty one lets the model begin."""
+    """The beginning of the text; an empty one lets the model begin."""
     model: str = "stories"
     """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
     candidates: int = CONTINUATION_CANDIDATES
-    """How many candidates are shown at every step."""
+    """The number of candidates that are shown at every step."""
     layer: int | None = None
     """Show the maps of this layer only, counted from 1."""
     head: int | None = None

@@ -43,7 +43,7 @@ class Update(NamedTuple):
 
     @property
     def slope(self) -> float:
-        """What the loss changes by if it is as straight as its tangent: <∂L/∂θ, Δθ>, without clipping."""
+        """Predict the change of the loss from its tangent: <∂L/∂θ, Δθ>, with the gradient before clipping."""
         total = 0.0
         for rows in row_blocks(len(self.after), 1):
             total += float(np.vdot(self.gradient[rows].astype(np.float64), self.after[rows] - self.before[rows]))
@@ -51,7 +51,7 @@ class Update(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What the step does to one number of one parameter."""
+    """One step in numbers, for one number of one parameter."""
 
     name: str  # "decoder.0.attention.output.weight[3, 5]"
     gradient: float  # g, with λ θ where decay is not decoupled
@@ -70,7 +70,7 @@ def first_update(
 ) -> Update:
     """Take one step, on a copy of the model's vector.
 
-    gradient: of the sum of the losses of so many tokens; it becomes that of the mean, clipped. clip: the largest norm
+    gradient: of the summed loss of `tokens` tokens; it becomes that of the mean, clipped. clip: the largest norm
     of the mean gradient; 0 does not clip.
     """
     norm = math.sqrt(sum_of_squares(gradient)) / tokens
@@ -83,14 +83,14 @@ def first_update(
 
 
 def with_values(model: Model, vector: Array) -> Model:
-    """A model of the same shape with these values."""
+    """Make a model of the same shape with these values."""
     other = type(model)(model.config)
     other.allocate(vector.dtype.type, vector)
     return other
 
 
 def entry(model: Model, update: Update, name: str, index: Sequence[int]) -> Entry:
-    """One number of the parameter of that name; index: its place there."""
+    """Follow one number of the parameter of that name through the step; index: its place there."""
     parameter, place = model.parameters()[name], tuple(int(each) for each in index)
 
     def at(vector: Array) -> float:
@@ -115,14 +115,14 @@ def entry(model: Model, update: Update, name: str, index: Sequence[int]) -> Entr
 
 
 def largest(model: Model, update: Update, name: str, columns: slice = slice(None)) -> Entry:
-    """The number of a parameter, perhaps within some of its last axis, whose gradient is largest."""
+    """Find the number of a parameter, perhaps within some columns of its last axis, with the largest gradient."""
     size = np.abs(model.views(update.gradient)[model.parameters()[name]][..., columns])
     *rest, last = np.unravel_index(size.argmax(), size.shape)
     return entry(model, update, name, (*rest, last + (columns.start or 0)))
 
 
 def chosen_entries(model: Model, update: Update) -> list[Entry]:
-    """A few numbers, each the one with the largest gradient of its parameter: of the embedding, of the first and the
+    """Choose a few numbers, each with the largest gradient of its parameter: of the embedding, of the first and the
     last matrix and of one in the middle, of a gain, and of the biases of keys where there are any."""
     names = list(model.parameters())
     matrices = [name for name in names if name.endswith("weight")]
@@ -135,7 +135,7 @@ def chosen_entries(model: Model, update: Update) -> list[Entry]:
 
 
 def key_biases(model: Model) -> list[tuple[str, slice]]:
-    """The biases of keys that no probability depends on: the parameter that each stands in, and which part of it.
+    """Find the biases of keys, which no probability depends on: (parameter, the columns of it that they are).
 
     A bias of a key adds the same to all scores of a query, unless rotary positions turn it differently for every key.
     """
@@ -162,7 +162,7 @@ class Share(NamedTuple):
 
 
 def shares(model: Model, update: Update) -> list[Share]:
-    """What the gradient gives each part of the model: an embedding, an attention, a norm."""
+    """Sum up the gradient of each part of the model: an embedding, an attention, a norm."""
     parts: dict[str, list[Array]] = {}
     views = model.views(update.gradient)
     for name, parameter in model.parameters().items():
@@ -196,7 +196,7 @@ class Example(NamedTuple):
 
 
 def example_step(adam: Adam, values: Array, gradient: Array, learning_rate: float) -> Example:
-    """The first step of `adam` on these values, in float64.  Shapes: values and gradient alike, any."""
+    """Take the first step of `adam` on these values, in float64.  Shapes: values and gradient alike, any."""
     after, g = np.array(values, float).reshape(-1), np.array(gradient, float).reshape(-1)
     m, v = np.zeros_like(after), np.zeros_like(after)
     adam.update(after, g, (m, v), 1, learning_rate, 1.0, 0)
@@ -206,7 +206,7 @@ def example_step(adam: Adam, values: Array, gradient: Array, learning_rate: floa
 
 
 def gradient_section(taught: Lesson, update: Update) -> Section:
-    """What the backward pass gives every part of the model, and its norm before and after clipping."""
+    """Show the gradient of every part of the model, and its norm before and after clipping."""
     model, clip = taught.model, taught.config.clip
     parts = shares(model, update)
     rows = [(each.name, f"{each.size:,}", f"{each.moved:,}", f"{each.norm:.2e}") for each in parts]
@@ -235,21 +235,21 @@ def gradient_section(taught: Lesson, update: Update) -> Section:
 
 
 def _why_some_have_none(taught: Lesson, moved: int, size: int) -> str:
-    told = f"{moved:,} of {size:,} numbers have a gradient ({100 * moved / size:.1f} %). "
+    text = f"{moved:,} of {size:,} numbers have a gradient ({100 * moved / size:.1f} %). "
     if moved == size:
-        return told + "Even tokens that do not occur here have one: softmax takes from each what it gives to another."
+        return text + "Even tokens that do not occur here have one: softmax takes from each what it gives to another."
     if getattr(taught.model.config, "activation", "") == "relu":
-        told += "Hidden units that ReLU set to 0 for every token here have none. "
+        text += "Hidden units that ReLU set to 0 for every token here have none. "
     if taught.model.config.positions == "learned":
-        told += "Positions that this text does not reach have none. "
+        text += "Positions that this text does not reach have none. "
     tie = taught.model.config.tie
     if tie in (True, "all"):
-        return told + "The embedding of every token has one, seen here or not, because the output scores use it too."
-    return told + "Embeddings of tokens that are not read here have none, unless the output scores use them."
+        return text + "The embedding of every token has one, seen here or not, because the output scores use it too."
+    return text + "Embeddings of tokens that are not read here have none, unless the output scores use them."
 
 
 def step_section(taught: Lesson, update: Update, is_own: bool = True) -> Section:
-    """The numbers of a few entries, as `Adam.update` leaves them.  is_own: the learning rate is the training's."""
+    """Show a few entries, as `Adam.update` leaves them.  is_own: the learning rate is the training's."""
     adam, entries = update.optimizer, chosen_entries(taught.model, update)
     signs = [f"({chr(ord('a') + index)})" for index in range(len(entries))]
     settings = (
@@ -308,19 +308,19 @@ def _lines(entries: list[Entry], step: str) -> list[tuple[str, ...]]:
 def _about_size(entries: list[Entry], update: Update) -> str:
     noise = "bias" in entries[-1].name
     sizes = [abs(each.gradient) for each in (entries[:-1] if noise else entries)]
-    told = (
+    text = (
         "At t = 1 the corrections undo (1 − β) exactly: m̂ = g and v̂ = g², so that m̂ / √v̂ is the sign of g. Every "
         f"number moves by about lr = {update.learning_rate:g}, however large its gradient: these go from "
         f"{min(sizes):.1e} to {max(sizes):.1e}. Clipping, which makes all of them smaller alike, changes nothing of "
         "that yet. Only where |g| comes near ε is the step shorter."
     )
     if noise:
-        told += " The last one is a bias of a key, whose gradient is rounding; without ε it too would move by lr."
-    return told
+        text += " The last one is a bias of a key, whose gradient is rounding; without ε it too would move by lr."
+    return text
 
 
 def outcome_section(taught: Lesson, before: Forced, update: Update) -> Section:
-    """The loss of every token before and after, by a second pass."""
+    """Show the loss of every token before and after the step, by a second pass."""
     after = forced(with_values(taught.model, update.after), taught.batch, taught.prior)
     change = after.loss - before.loss
     names = taught.names(taught.batch.labels)[:_MOST_BARS]
@@ -329,13 +329,13 @@ def outcome_section(taught: Lesson, before: Forced, update: Update) -> Section:
         for name, each in (("p before", before), ("p after", after))
     }
     fell = int((after.losses < before.losses).sum())
-    told = f"{fell} of {taught.tokens} tokens became more probable. "
+    text = f"{fell} of {taught.tokens} tokens became more probable. "
     if abs(change - update.slope) <= _STRAIGHT * abs(update.slope):
-        told += "The step is so short that the loss is nearly straight along it: the slope tells what it does."
+        text += "The step is so short that the loss is nearly straight along it: the slope tells what it does."
     elif change < 0:
-        told += "The loss fell, but not by what the slope tells: along a step of this length it is not straight."
+        text += "The loss fell, but not by what the slope tells: along a step of this length it is not straight."
     else:
-        told += "The loss rose: at this learning rate the step is too long for the gradient to tell what it does."
+        text += "The loss rose: at this learning rate the step is too long for the gradient to tell what it does."
     return Section(
         "What the step did",
         Formula(
@@ -345,12 +345,12 @@ def outcome_section(taught: Lesson, before: Forced, update: Update) -> Section:
             f"Σ ∂L/∂θ · Δθ     {update.slope:+.6f}    what the slope predicts"
         ),
         Bars("probability of the right token", names, columns),
-        told,
+        text,
     )
 
 
 def founding_section() -> Section:
-    """The founding document 004's cross-entropy and Adam in numbers, computed by the toolkit; ε as in 003."""
+    """Show the founding document 004's cross-entropy and Adam in numbers, by the toolkit; ε as in 003."""
     example = example_step(_ADAM, _WEIGHT, _GRADIENT, _RATE)
     arrays = (
         ("∇W_q", np.array(_GRADIENT), 3),
@@ -379,7 +379,7 @@ def founding_section() -> Section:
 
 
 def cross_entropy(probability: float) -> float:
-    """-log p of a token with this probability, by the loss of the models."""
+    """Compute -log p of a token with this probability, by the loss of the models."""
     logits = np.log([[probability, 1 - probability]])
     return output_loss(logits, np.eye(2), None, np.array([0]), want_gradients=False)[0].loss
 

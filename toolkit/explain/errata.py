@@ -93,13 +93,13 @@ def _claims() -> dict[str, dict[str, str]]:
 
 @cache
 def _quantities() -> dict[str, Any]:
-    """All quantities of the table by name."""
+    """Compute all quantities of the table, by name."""
     constants = {name: value for name, value in globals().items() if name.isupper()}
     return constants | _of_models() | _of_training() | _of_worked_example()
 
 
 def _of_models() -> dict[str, Any]:
-    """Parameters and gradients of 000 and 001, the mask of 002, the scale of 003."""
+    """Compute what 000 and 001 say of parameters and gradients, 002 of the mask, 003 of the scale."""
     model, mse = AutoEncoder(AutoEncoderConfig()), 0.0043
     generator = np.random.default_rng(0)
     x, dy, gain, bias, direction = (generator.standard_normal((1, 8)) for _ in range(5))
@@ -127,7 +127,7 @@ def _of_models() -> dict[str, Any]:
 
 
 def _hidden_weights(mask: float, own: bool = False) -> Array:
-    """Weights of two keys with score 0, the second hidden, with `own` the first too."""
+    """Compute the weights of two keys with score 0, the second hidden, with `own` the first too."""
     scores = np.zeros((1, 1, 2, 1))
     scores[:, :, 0 if own else 1 :] += mask
     with np.errstate(invalid="ignore"):
@@ -136,7 +136,7 @@ def _hidden_weights(mask: float, own: bool = False) -> Array:
 
 
 def _of_training() -> dict[str, Any]:
-    """Teacher forcing and Adam: words as training batches them, and steps of the optimizer."""
+    """Compute what 003 and 004 say of teacher forcing and Adam: words as training batches them, steps taken."""
     inputs, labels = _teacher_forcing(["म", "केटा", "हुँ"])
     moments = np.zeros(4), np.zeros(4)
     Adam(0.9, 0.999, 1e-8).update(np.zeros(4), GRADIENT, moments, 1, 0.001, 1.0, 0)
@@ -166,7 +166,7 @@ def _teacher_forcing(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _of_worked_example() -> dict[str, Any]:
-    """The arithmetic of 004, by attention with identity weights over the rows that it prints."""
+    """Repeat the arithmetic of 004, by attention with identity weights over the rows that it prints."""
     encoder, small = self_attended(X), cross_attended(SMALL_QUERY, SMALL_KEYS)
     exponentials, positions = np.exp(encoder.scores[0]), sinusoidal_positions(2, 2, dtype=np.float64)
     module, recorder, gradient = later_attention(), Recorder(), later_gradients()[0]

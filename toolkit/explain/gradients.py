@@ -61,7 +61,7 @@ class SubLayer(Model):
         self.linear = Linear(width, width)
 
     def forward(self, x: Array, tape: Tape) -> Array:
-        """What a sub-layer f makes of x is added to x itself:
+        """Add what a sub-layer f makes of x to x itself:
 
             y = x + f(norm(x))
 
@@ -123,7 +123,7 @@ class Pair(NamedTuple):
 
 
 def pairs() -> dict[str, Pair]:
-    """All pairs of `toolkit.functional` by their names, in the order of their cases, and the residual connection."""
+    """List all pairs of `toolkit.functional` by name, in the order of their cases, and the residual connection."""
     cases: dict[Callable, list[Case]] = {}
     for case in CASES:
         cases.setdefault(case.backward, []).append(case)
@@ -141,7 +141,7 @@ def _pair(backward: Callable, cases: tuple[Case, ...]) -> Pair:
 
 
 def _called(function: FunctionType) -> Iterator[FunctionType]:
-    """The functions of its own module that a function names, and those that they name; of a table, all that it has."""
+    """Find the functions of its own module that a function names, and those that they name; of a table, all of it."""
     for name in function.__code__.co_names:
         value = function.__globals__.get(name)
         for each in value.values() if isinstance(value, dict) else [value]:
@@ -151,13 +151,13 @@ def _called(function: FunctionType) -> Iterator[FunctionType]:
 
 
 def formula(function: Callable) -> str:
-    """The indented lines of a docstring: what is computed, without the words around it. "" where there are none."""
+    """Take the indented lines of a docstring: the formulas without the words. "" where there are none."""
     lines = inspect.getdoc(function).splitlines()
     return "\n".join(line.strip() for line in lines if line.startswith("    "))
 
 
 def source(function: Callable) -> Code:
-    """The text of a function as it stands in its file, and where: "toolkit/functional/linear.py:9"."""
+    """Read a function's source from its file, with the place of it: "toolkit/functional/linear.py:9"."""
     lines, first = inspect.getsourcelines(function)
     path = Path(inspect.getsourcefile(function)).relative_to(Path(toolkit.__file__).parents[1])
     return Code(dedent("".join(lines)).rstrip("\n"), f"{path.as_posix()}:{first}")
@@ -220,7 +220,7 @@ class _Checked:
         self.arguments = max((report.arguments for report in self.right.values()), key=len)
 
     def row(self) -> tuple[str, ...]:
-        """The pair's row in the table of all."""
+        """Make the pair's row in the table of all."""
         error = float(np.max([report.error for report in self.right.values()]))
         verdict = "right" if error <= TOLERANCE else "off"
         caught = sum(not report.error <= TOLERANCE for _, report in self.wrong)
@@ -228,7 +228,7 @@ class _Checked:
         return self.pair.name, ", ".join(self.arguments), str(len(self.right)), f"{error:.1e}", verdict, of
 
     def section(self) -> Section:
-        """The pair's own section: formulas, source, the check of its first case, errors of all, wrong versions."""
+        """Make the pair's own section: formulas, source, the check of its first case, errors of all, wrong versions."""
         pair, (first, report) = self.pair, next(iter(self.right.items()))
         blocks: list[Block | str] = []
         for title, documented, function in zip(("Forward", "Backward"), pair.documented, pair.functions, strict=True):
@@ -248,7 +248,7 @@ class _Checked:
         return Table(("case", *self.arguments), rows)
 
     def _wrong_version(self, wrong: Wrong, report: Report) -> list[Block | str]:
-        """A wrong version, its errors beside the right ones, and where a founding document prints it."""
+        """Show a wrong version, its errors beside the right ones, and the founding document that prints it."""
         right = self.right[wrong.case]
         blocks = [
             f"Wrong: {wrong.name}. {inspect.getdoc(wrong.backward)}",

@@ -62,9 +62,9 @@ class Lesson:
 
 
 def lesson(owner: Translator | LanguageModel, texts: Sequence[str], metrics: Mapping[str, Any]) -> Lesson:
-    """Two texts for a translator, one for a language model; none are ours.
+    """Encode two texts for a translator or one for a language model; where none is given, examples of our own.
 
-    metrics: what the model's directory says of its training. What is longer than the model reads is cut, and told.
+    metrics: the model directory's record of its training. Text longer than the model reads is cut, and `cut` says so.
 
     Raises ConfigError for another number of texts, and where ours is none for this model; DataError for texts that are
     blank or not Unicode.
@@ -80,7 +80,7 @@ def lesson(owner: Translator | LanguageModel, texts: Sequence[str], metrics: Map
 
 
 def training_config(metrics: Mapping[str, Any]) -> TrainingConfig | None:
-    """The settings that a model was trained with, as far as its directory tells them."""
+    """Read the settings of a model's training from its metrics; None where they are missing or damaged."""
     training = _settings(metrics).get("training")
     if not isinstance(training, dict):
         return None
@@ -145,12 +145,12 @@ class Forced(NamedTuple):
 
 
 def pair_batch(source: Sequence[int], target: Sequence[int]) -> Seq2SeqBatch:
-    """One pair, ids without marks, as training batches it: inputs = [begin] + target, labels = target + [end]."""
+    """Batch one pair, ids without marks, as training does: inputs = [begin] + target, labels = target + [end]."""
     return translation_batch([np.asarray(source, np.int64)], [np.asarray(target, np.int64)])
 
 
 def one_text(ids: Sequence[int]) -> GPTBatch:
-    """One text of at least two ids, its marks among them: every token but the first is a label."""
+    """Batch one text of at least two ids, its marks among them: every token but the first is a label."""
     return text_batch([np.asarray(ids, np.int64)])
 
 
@@ -179,12 +179,12 @@ def forced(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch, prior: Array) -
 
 
 def first_attention(model: Seq2Seq | GPT) -> SelfAttention:
-    """The causal self-attention that reads the labels' inputs first."""
+    """Find the causal self-attention that reads the labels' inputs first."""
     return (model.trunk.blocks if isinstance(model, GPT) else model.decoder)[0].attention
 
 
 def step_by_step(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch) -> Array:
-    """(N,) -log p(label) once more, as decoding finds it: one token at a time over the KV cache."""
+    """Compute -log p(label), (N,), as decoding finds it: one token at a time over the KV cache."""
     if isinstance(model, GPT):
         state: DecoderState = GPTState(model, [batch.inputs[:1]], Pool(), new_tokens=len(batch.labels))
     else:
@@ -197,7 +197,7 @@ def step_by_step(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch) -> Array:
 
 
 def gradient_of(model: Model, batch: Seq2SeqBatch | GPTBatch) -> tuple[LossSums, Array]:
-    """The loss sums, and the gradient of the sum as one vector, divided as the model's own: a real backward pass."""
+    """Run a backward pass -> (loss sums, the gradient of the summed loss as one vector, laid out as the model's)."""
     gradient = np.zeros_like(model.vector)
     tape = Tape(model.views(gradient), memory=Pool())
     sums = model.loss(batch, tape)

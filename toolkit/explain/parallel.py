@@ -39,13 +39,13 @@ _VOCABULARY = 64  # scores of tokens are not what is timed
 
 
 def all_at_once(model: GPT, ids: Sequence[int], pool: Pool | None = None) -> Array:
-    """The scores of every next token, in one pass.  Shapes: (T,) -> (T, V)."""
+    """Score every next token in one pass.  Shapes: (T,) -> (T, V)."""
     tape = Tape(memory=pool or Pool())
     return model.logits(model.read(np.asarray(ids), Rows(np.array([len(ids)])), tape), tape)
 
 
 def one_at_a_time(model: GPT, ids: Sequence[int], pool: Pool | None = None) -> Array:
-    """The same scores as decoding finds them, a token at a time over the KV cache.  Shapes: (T,) -> (T, V)."""
+    """Score them as decoding does, a token at a time over the KV cache.  Shapes: (T,) -> (T, V)."""
     state = GPTState(model, [ids[:1]], pool or Pool(), new_tokens=len(ids))
     scores = np.empty((len(ids), model.config.vocab_size), model.vector.dtype)
     for step, token in enumerate(ids):
@@ -66,7 +66,7 @@ class Timing(NamedTuple):
 
 
 def block_model(longest: int, width: int = 128) -> GPT:
-    """A language model of one block with random values, that reads so many tokens."""
+    """Make a language model of one block with random values, that reads up to `longest` tokens."""
     config = GPTConfig(
         vocab_size=_VOCABULARY, width=width, layers=1, heads=4, feed_forward=4 * width, max_length=longest
     )
@@ -77,7 +77,7 @@ def block_model(longest: int, width: int = 128) -> GPT:
 
 
 def timed(model: GPT, length: int) -> Timing:
-    """Both ways of reading a random text of that length, and a recurrent layer as wide as the model."""
+    """Time both ways of reading a random text of that length, and a recurrent layer as wide as the model."""
     generator, pool, width = np.random.default_rng(length), Pool(), model.config.width
     ids = generator.integers(0, model.config.vocab_size, length)
     together, at_once = _timed(lambda: all_at_once(model, ids, pool))
@@ -97,15 +97,17 @@ def timed(model: GPT, length: int) -> Timing:
 
 
 def products_at_once(config: GPTConfig, length: int) -> int:
-    """Multiplications of a block over T tokens, and of the output scores: the maps take T · 12 D² where F is 4 D, the
-    scores and the contexts of causal attention half of 2 T² D."""
+    """Count the multiplications of a block over T tokens, and of the output scores.
+
+    The maps take T · 12 D² where F is 4 D, the scores and the contexts of causal attention half of 2 T² D.
+    """
     width, hidden = config.width, config.feed_forward
     maps = config.layers * (4 * width * width + 2 * width * hidden) + config.vocab_size * width
     return length * maps + config.layers * length * (length + 1) * width
 
 
 def _timed(action: Callable[[], Any]) -> tuple[Any, float]:
-    """What it gives, and the median of its times in seconds."""
+    """Call an action a few times -> (its result, the median of the times in seconds)."""
     seconds = []
     for _ in range(_REPETITIONS):
         started = time.perf_counter()
@@ -120,7 +122,7 @@ def parallel_page(
     lengths: Sequence[int] = LENGTHS,
     each: Callable[[Iterable[int]], Iterable[int]] = iter,
 ) -> Page:
-    """Both ways of reading `text`, both timed over `lengths` beside a recurrent layer, and how far each reaches.
+    """Read `text` both ways, time both over `lengths` beside a recurrent layer, and measure how far each reaches.
 
     each: what is put around the lengths while they are timed, to show progress.
 
@@ -224,14 +226,14 @@ def _time_section(timings: Sequence[Timing], width: int) -> Section:
 
 
 def _speeds(timing: Timing) -> tuple[float, float]:
-    """Billions of multiplications and additions a second: of the block at once, and of the recurrent layer."""
+    """Compute billions of multiplications and additions a second -> (the block at once, the recurrent layer)."""
     products = (timing.at_once_products, timing.at_once), (timing.recurrent_products, timing.recurrent)
     block, recurrent = (2e-9 * count / seconds for count, seconds in products)
     return block, recurrent
 
 
 def _told_of(last: Timing, width: int) -> str:
-    """What the figures of the greatest length show, for and against."""
+    """Say what the figures of the greatest length show, for and against."""
     attention = last.length * (last.length + 1) * width
     block, recurrent = _speeds(last)
     less, share = last.at_once_products / last.recurrent_products, last.recurrent / last.at_once
@@ -295,10 +297,10 @@ def _reach_section(found: dict[str, list[float]]) -> Section:
 
 
 def _changes(found: dict[str, list[float]]) -> str:
-    """By what factor each norm changes from the shortest distance to the longest."""
-    told = []
+    """Say by what factor each norm changes from the shortest distance to the longest."""
+    changes = []
     for name, norms in found.items():
         falls = norms[-1] < norms[0]
         factor = norms[0] / norms[-1] if falls else norms[-1] / norms[0]
-        told.append(f"{name} {'falls' if falls else 'grows'} by a factor of {factor:.2g}")
-    return f"From distance {_DISTANCES[0]} to {_DISTANCES[-1]}: {', '.join(told)}."
+        changes.append(f"{name} {'falls' if falls else 'grows'} by a factor of {factor:.2g}")
+    return f"From distance {_DISTANCES[0]} to {_DISTANCES[-1]}: {', '.join(changes)}."

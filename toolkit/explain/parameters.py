@@ -18,7 +18,7 @@ _LENGTHS = np.array([3, 3, 5, 1])  # of more than one sequence, not all alike
 def checked_gradients(config: AutoEncoderConfig, rng: np.random.Generator) -> dict[str, Measurement]:
     """Check the gradients of L = ½ ‖Y - Y_true‖², in float64: of each parameter, and of "x", the vectors that are read.
 
-    Parameters, vectors and targets are random, gains around 1; weights of queries, keys and values are told apart.
+    Parameters, vectors and targets are random, gains around 1; weights of queries, keys and values are separate.
     """
     model = AutoEncoder(config)
     model.allocate(np.float64)
@@ -60,7 +60,7 @@ class Movement(NamedTuple):
 def movements(
     before: Mapping[str, Array], after: Mapping[str, Array], gradients: Mapping[str, Array]
 ) -> list[Movement]:
-    """Compare parameters before and after, group by group; what attention packs is told apart (see `unpacked`).
+    """Compare parameters before and after, group by group; what attention packs is split (see `unpacked`).
 
     Raises KeyError unless all three have the same names: a gradient without a parameter is a mistake, or the reverse.
     """

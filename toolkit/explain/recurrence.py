@@ -22,7 +22,7 @@ _SMALL = 0.1
 
 
 def recurrence(x: Array, weight: Array, recurrent: Array, bias: Array) -> tuple[Array, Saved]:
-    """One state after the other, from a state of zeros.
+    """Compute one state after the other, from a state of zeros.
 
         h_t = tanh(x_t W + h_{t-1} U + b)
 
@@ -41,7 +41,7 @@ def recurrence(x: Array, weight: Array, recurrent: Array, bias: Array) -> tuple[
 
 
 def recurrence_backward(dh: Array, saved: Saved) -> tuple[Array, Array, Array, Array]:
-    """From the last state to the first: a state receives its own gradient and what the next one passes back.
+    """Go from the last state to the first: each receives its own gradient and what the next one passes back.
 
         dz_t = (dh_t + dz_{t+1} Uᵀ) · (1 - h_t²)        dx = dz Wᵀ        dW = Σ_t x_tᵀ dz_t
         dU = Σ_t h_{t-1}ᵀ dz_t        db = Σ_t dz_t
@@ -78,7 +78,7 @@ class OneBlock(Model):
         return self.block.forward(np.tile(x, (copies, 1)), Rows(np.full(copies, len(x))), tape or Tape())
 
     def jacobian(self, x: Array) -> Array:
-        """d(output of the last row) / d(input of the first).  Shapes: (T, D) -> (D, D)."""
+        """Compute d(output of the last row) / d(input of the first).  Shapes: (T, D) -> (D, D)."""
         length, width = x.shape
         tape = Tape(self.views(np.zeros_like(self.vector)))
         dy = np.zeros_like(self.output(x, width, tape))
@@ -99,7 +99,7 @@ class Recurrent:
         self.recurrent = recurrent * (radius / np.abs(np.linalg.eigvals(recurrent)).max())
 
     def jacobian(self, x: Array) -> Array:
-        """d(last state) / d(first input).  Shapes: (T, D) -> (D, D)."""
+        """Compute d(last state) / d(first input).  Shapes: (T, D) -> (D, D)."""
         width = x.shape[1]
         copies = np.broadcast_to(x, (width, *x.shape))
         h, saved = recurrence(copies, self.weight, self.recurrent, np.zeros(width))
@@ -109,7 +109,7 @@ class Recurrent:
 
 
 def reach(distances: list[int], radii: tuple[float, ...], seed: int = 0) -> dict[str, list[float]]:
-    """The norm of the Jacobian (the root of the sum of its squares) at every distance, for the attention block and for
+    """Compute the norm of the Jacobian (the root of the sum of its squares) at every distance, for attention and for
     a recurrent layer of each spectral radius, over the same normal random inputs."""
     layers: dict[str, OneBlock | Recurrent] = {"attention": OneBlock(np.random.default_rng(seed))}
     layers |= {f"radius {radius:g}": Recurrent(np.random.default_rng(seed), radius) for radius in radii}

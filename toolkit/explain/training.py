@@ -29,7 +29,7 @@ def training_page(
     metrics: Mapping[str, Any] | None = None,
     learning_rate: float | None = None,
 ) -> Page:
-    """What one pair (for a translator) or one text (for a language model) teaches: every number from a real pass.
+    """Show what one pair (for a translator) or one text (for a language model) teaches, by numbers of a real pass.
 
     metrics: what the model's directory says of its training (`read_metrics`). learning_rate: of the step; by default
     that of the first update of the model's training. The model itself is not changed.
@@ -86,13 +86,13 @@ def _not_shown(taught: Lesson) -> list[str]:
 
 
 def _optimizer(taught: Lesson) -> Adam:
-    """That of the model's training; of Muon, the AdamW that moves what is no linear map."""
+    """Make the optimizer of the model's training; of Muon, the AdamW that moves what is no linear map."""
     optimizer = make_optimizer(taught.config)
     return optimizer.adam if isinstance(optimizer, Muon) else optimizer
 
 
 def first_rate(taught: Lesson) -> float:
-    """The learning rate of the first update of the model's training."""
+    """Compute the learning rate of the first update of the model's training."""
     config = taught.config
     return make_schedule(
         config.schedule,

@@ -96,7 +96,7 @@ class _Walk:
         self.placed: set[str] = set()
 
     def sections(self) -> list[Section]:
-        """All steps, in their order."""
+        """Make all steps, in their order."""
         model, source, target = self.worked.model, self.worked.source, self.worked.target
         return [
             *self._source(),
@@ -112,7 +112,7 @@ class _Walk:
         ]
 
     def _beside(self, *keys: str, always: bool = False) -> list[Block]:
-        """Errata that belong here; those of the example's own figures only where they are on the page."""
+        """Place errata that belong here; those of the example's own figures only where they are on the page."""
         if not (self.is_example or always):
             return []
         self.placed.update(keys)
@@ -174,7 +174,7 @@ class _Walk:
     def _attention(
         self, where: str, module: SelfAttention | CrossAttention, words: Sequence[str], keys: Sequence[str]
     ) -> list[Section]:
-        """Attention without a mask; errata stand beside the encoder's."""
+        """Show attention without a mask; errata stand beside the encoder's."""
         is_encoder, read = isinstance(module, SelfAttention), "x" if isinstance(module, SelfAttention) else "memory"
         others = "." if is_encoder else ": the query is the decoder's row, keys and values are the encoder's output."
         scores, value = self._read(module, "scores")[0, 0], self._read(module, "value")[:, 0]
@@ -229,7 +229,7 @@ class _Walk:
         ]
 
     def _document_queries(self) -> Section:
-        """The two queries that the document itself asks the encoder's output."""
+        """Ask the encoder's output the two queries that the document itself asks."""
         memory, asked = self_attended(X).context, []
         for query, keys in (
             (FIRST_QUERY, ("cross_weights",)),
@@ -251,7 +251,7 @@ class _Walk:
         )
 
     def _last_layers(self) -> list[Section]:
-        """Feed-forward, residual and norm."""
+        """Show the feed-forward network, the residual and the norm."""
         model, words = self.worked.model, self.worked.target
         return [
             Section(
@@ -276,7 +276,7 @@ class _Walk:
         ]
 
     def _next_word(self) -> list[Section]:
-        """Logits, and the word that follows."""
+        """Show the logits, and the word that follows."""
         words, names = self.worked.target, list(TARGET)
         logits = self._read(self.worked.model, "logits")
         probabilities = np.exp(logits - log_sum_exp(logits)[:, None])
@@ -303,7 +303,7 @@ class _Walk:
         ]
 
     def _later_example(self) -> list[Section]:
-        """The example with weights that are no identities, and its gradient."""
+        """Show the example with weights that are no identities, and its gradient."""
         module, recorder = later_attention(), Recorder()
         output = later_pass(module, Tape(recorder=recorder))
         slope = ", ".join(f"{value:g}" for value in LATER_D_OUTPUT)
@@ -338,7 +338,7 @@ class _Walk:
         ]
 
     def _small_example(self) -> Section:
-        """The example with four numbers a token."""
+        """Show the example with four numbers a token."""
         attended = cross_attended(SMALL_QUERY, SMALL_KEYS)
         rows = np.vstack([attended.dots, softmax(attended.dots[0]), attended.scores, attended.weights])
         names = ("products q·k", "their softmax", "scores, / √2", "weights")
@@ -353,7 +353,7 @@ class _Walk:
 
 
 def _spelled_out(weights: Array, values: Array, context: Array) -> str:
-    """A weighted sum as it would be written by hand, of at most four terms."""
+    """Write a weighted sum as it would be written by hand, of at most four terms."""
     terms = [
         f"{weight:.3f}·{shown(row)}" for weight, row in zip(weights[:_MOST_TERMS], values[:_MOST_TERMS], strict=True)
     ]

@@ -58,7 +58,7 @@ class WorkedTranslator(Model):
         self.around.norm.gain.data[...] = 1
 
     def forward(self, source: Sequence[int], target: Sequence[int], tape: Tape) -> Array:
-        """Logits of the words that come after each of the target's.  The sums E + PE are rounded to three decimals, as
+        """Compute the logits of each next word.  The sums E + PE are rounded to three decimals, as
         the document does, so that what it computes from them can be checked against what it prints."""
         memory_rows = Rows(np.array([len(source)]))
         rows = Rows(np.array([len(target)]), memory=memory_rows, memory_of=np.array([0]))
@@ -91,7 +91,7 @@ def worked_pass(source: Sequence[str] = ("I", "am", "boy"), target: Sequence[str
 
 
 class Attended(NamedTuple):
-    """What one attention with one head made of its rows."""
+    """The scores, weights and context of an attention with one head."""
 
     scores: Array  # (T, S) scaled
     weights: Array  # (T, S)
@@ -100,12 +100,12 @@ class Attended(NamedTuple):
 
     @property
     def dots(self) -> Array:
-        """The products q·k before they are scaled."""
+        """Undo the scaling of the scores: the products q·k, (T, S)."""
         return self.scores * self.key_width**0.5
 
 
 def self_attended(x: Array, causal: bool = False) -> Attended:
-    """The toolkit's self-attention with identity weights over rows (T, D)."""
+    """Run the toolkit's self-attention with identity weights over rows (T, D)."""
     x = np.asarray(x, np.float64)
     module = SelfAttention(x.shape[1], 1, bias=False, causal=causal)
     recorder = _run(module, x, Rows(np.array([len(x)])))
@@ -113,7 +113,7 @@ def self_attended(x: Array, causal: bool = False) -> Attended:
 
 
 def cross_attended(query: Array, memory: Array) -> Attended:
-    """The toolkit's cross-attention with identity weights: rows (T, D) look at rows (S, D)."""
+    """Run the toolkit's cross-attention with identity weights: rows (T, D) attend to rows (S, D)."""
     query, memory = np.asarray(query, np.float64), np.asarray(memory, np.float64)
     module = CrossAttention(query.shape[1], 1, bias=False)
     memory_rows = Rows(np.array([len(memory)]))
@@ -122,7 +122,7 @@ def cross_attended(query: Array, memory: Array) -> Attended:
 
 
 def later_attention() -> SelfAttention:
-    """The later example's attention, allocated, with the weights that the document multiplies."""
+    """Make the later example's attention, with the weights that the document multiplies."""
     module = _allocated(SelfAttention(2, 1, bias=False))
     module.query_key_value.weight.data[...] = np.hstack([LATER_W_Q, LATER_W_K, LATER_W_V])
     module.output.weight.data[...] = _ONE
@@ -130,12 +130,12 @@ def later_attention() -> SelfAttention:
 
 
 def later_pass(module: SelfAttention, tape: Tape) -> Array:
-    """The later example's output, (3, 2)."""
+    """Compute the later example's output, (3, 2)."""
     return module.forward(LATER_X, Rows(np.array([len(LATER_X)])), tape)
 
 
 def later_gradients() -> tuple[Array, Array, Array]:
-    """∂L/∂W_q, ∂L/∂W_k and ∂L/∂W_v of the later example, by the toolkit's backward, (2, 2) each.
+    """Compute ∂L/∂W_q, ∂L/∂W_k and ∂L/∂W_v of the later example by the toolkit's backward, (2, 2) each.
 
     The document's gradient of "the output" is that of the last token, boy; the others have none.
     """
@@ -149,7 +149,7 @@ def later_gradients() -> tuple[Array, Array, Array]:
 
 
 def later_differences() -> Array:
-    """∂L/∂W_q once more, entry by entry from central differences of the loss <∂L/∂output, output>."""
+    """Compute ∂L/∂W_q, entry by entry, from central differences of the loss <∂L/∂output, output>."""
     module = later_attention()
     weight = module.query_key_value.weight.data
     slopes = np.empty((2, 2))

@@ -116,7 +116,7 @@ TRIALS = [
 
 @contextmanager
 def swapped(trial: Trial) -> Iterator[None]:
-    """Within the block, the toolkit's modules differentiate with the wrong backward.
+    """Let the toolkit's modules differentiate with the wrong backward, within the block.
 
     Raises AttributeError where there is nothing in the place.
     """
@@ -131,7 +131,7 @@ def swapped(trial: Trial) -> Iterator[None]:
 
 
 def small_config() -> Seq2SeqConfig:
-    """Two layers on each side, post-norm and ReLU as in the founding documents 000 and 001; without dropout."""
+    """Choose two layers on each side, post-norm and ReLU as in the documents 000 and 001; without dropout."""
     rates = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"), 0.0)
     sizes = {"width": 32, "heads": 4, "feed_forward": 64, "encoder_layers": 2, "decoder_layers": 2}
     vocab_size = len(SPECIAL_TOKENS) + SYMBOLS

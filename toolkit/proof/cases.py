@@ -54,17 +54,17 @@ class Case(NamedTuple):
 
 
 def pair_name(backward: Callable) -> str:
-    """The name of the pair that a backward belongs to."""
+    """Return the name of the pair that a backward belongs to."""
     return backward.__name__.removesuffix("_backward")
 
 
 def normal(rng: np.random.Generator, dtype: type, *shapes: tuple[int, ...]) -> list[Array]:
-    """Arrays of these shapes, of independent normal numbers."""
+    """Draw arrays of these shapes, of independent normal numbers."""
     return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
 def _affine(rows: int, width: int, outputs: int, bias: bool, *function: str, mask: int = 0) -> Make:
-    """An affine map, perhaps a function of it, and where `mask` is above 0, dropout of that many columns."""
+    """Draw an affine map, perhaps a function of it, and where `mask` is above 0, dropout of that many columns."""
 
     def arguments(rng, dtype):
         x, weight, shift = normal(rng, dtype, (rows, width), (width, outputs), (outputs,))
@@ -95,7 +95,7 @@ def _rms_norm(width: int) -> Make:
 
 
 def _rotary(rng: np.random.Generator, dtype: type) -> list[Array]:
-    """Rows of several sequences, so that positions begin again; a base that turns all planes visibly."""
+    """Draw rows of several sequences, so that positions begin again; a base that turns all planes visibly."""
     cosine, sine = (table[[0, 1, 2, 3, 0, 1, 9]] for table in rotary_table(10, 6, 20.0, dtype))
     return [*normal(rng, dtype, (7, 2, 6)), cosine, sine]
 
@@ -105,7 +105,7 @@ def _strided_rotary(x: Array, cosine: Array, sine: Array) -> tuple[Array, Any]:
 
 
 def part_of_a_wider_array(x: Array) -> Array:
-    """A copy of (..., H, K) that is a view of some columns of a wider array, as the parts of a joint projection are."""
+    """Copy (..., H, K) to some columns of a wider array -> a view of them, as parts of a joint projection are."""
     wide = np.zeros((x[..., 0, 0].size, 3 * x.shape[-2] * x.shape[-1]), x.dtype)
     view = np.split(wide, 3, axis=1)[1].reshape(x.shape)
     view[...] = x
@@ -126,7 +126,7 @@ def _embedding(ids: list[int], scale: float) -> Make:
 
 
 def _embedding_beside_others(others: Array, ids: Array, table: Array, scale: float) -> tuple[Array, Any]:
-    """others: what other contributions have left in the table's gradient, and find there again."""
+    """Look up rows; others: what other contributions have left in the table's gradient, and find there again."""
     y, saved = embedding(ids, table, scale)
     return y, (saved, others)
 
@@ -167,12 +167,12 @@ def _layer_cases() -> Iterator[Case]:
 
 
 def causal(keys: int, queries: int) -> Array:
-    """(1, 1, S, T): the last query sees all keys."""
+    """Make a mask (1, 1, S, T) whose last query sees all keys."""
     return (np.arange(keys)[:, None] <= np.arange(queries) + keys - queries)[None, None]
 
 
 def ragged(keys: int, _queries: int) -> Array:
-    """(B, 1, S, 1): the second of three sequences has one key, the third lacks one."""
+    """Make a mask (B, 1, S, 1): the second of three sequences has one key, the third lacks one."""
     return (np.arange(keys) < np.array([[keys], [1], [keys - 1]]))[:, None, :, None]
 
 
@@ -207,7 +207,7 @@ def _causal_attention(length: int, dropped: bool, heads: tuple[int, int] = (2, 2
 
 
 def _strided_attention(query: Array, key: Array, value: Array, visible: Array, mask=None, scale=1.0) -> tuple:
-    """Attention whose arguments and results are parts of wider arrays."""
+    """Run attention whose arguments and results are parts of wider arrays."""
     given, parts = (query, key, value), [part_of_a_wider_array(each) for each in (query, key, value)]
     out = part_of_a_wider_array(query)
     context, saved = attention(*parts, visible, mask, scale, out)
@@ -260,7 +260,7 @@ def _strided(name: str, arguments: Make) -> Case:
 
 
 def _first(forward: Callable) -> Callable:
-    """A forward that returns the first of its results alone: of the sums of a loss, the loss."""
+    """Make a forward that returns the first of its results alone: of the sums of a loss, the loss."""
 
     @wraps(forward)
     def first(*arguments):
@@ -298,7 +298,7 @@ def _preference_loss(scale: float) -> Make:
 
 
 def _clipped_policy(rng: np.random.Generator, dtype: type) -> list:
-    """Ratios within and beyond the clip on both sides, each with advantages of both signs."""
+    """Draw ratios within and beyond the clip on both sides, each with advantages of both signs."""
     ratios = np.repeat([0.4, 0.7, 0.9, 1.1, 1.3, 2.5], 2) * np.exp(rng.uniform(-0.05, 0.05, 12))
     old, advantages = normal(rng, dtype, (12,), (12,))
     advantages = np.abs(advantages) * np.tile(np.array([1, -1], dtype), 6)
@@ -306,7 +306,7 @@ def _clipped_policy(rng: np.random.Generator, dtype: type) -> list:
 
 
 def _clipped_value(rng: np.random.Generator, dtype: type) -> list:
-    """Values near the old ones and far from them, returns on either side and between."""
+    """Draw values near the old ones and far from them, returns on either side and between."""
     moves = np.repeat([-1.5, -0.6, -0.1, 0.1, 0.6, 1.5], 3) + rng.uniform(-0.05, 0.05, 18)
     old = normal(rng, dtype, (18,))[0]
     return [old + moves.astype(dtype), old, old + np.tile(np.array([-2, 0.4, 2], dtype), 6), 0.3]
@@ -338,5 +338,5 @@ CASES = [*_layer_cases(), *_attention_cases(), *_loss_cases()]
 
 
 def find_case(name: str) -> Case:
-    """The case of that name.  Raises StopIteration where there is none."""
+    """Return the case of that name.  Raises StopIteration where there is none."""
     return next(each for each in CASES if each.name == name)

@@ -1,4 +1,4 @@
-"""What a wrong gradient has in common with the right one, and the mistake that this is known to come of."""
+"""The diagnosis of a wrong gradient: in what way it differs from the right one, and which mistake that points to."""
 
 import math
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ def likely_mistake(gradient: Array, numeric: Array, cotangents: Sequence[Array |
 
 
 def _close(found: Array, right: Array, size: float | None = None) -> bool:
-    """Equal to four digits; size: of the numbers that count as large, by default the largest of the right ones."""
+    """Compare to four digits; size: of the numbers that count as large, by default the largest of the right ones."""
     size = np.abs(right).max(initial=0) if size is None else size
     return bool(np.abs(found - right).max(initial=0) <= 1e-4 * size)
 
 
 def _meaning(factor: float, cotangents: Sequence[Array | float]) -> str:
-    """What a constant factor comes of, where it is one of those that are known."""
+    """Name the mistakes that give this constant factor."""
     if math.isclose(factor, -1, rel_tol=1e-4):
         return ": its sign is turned"
     numbers = [each for each in cotangents if not np.ndim(each)]
@@ -54,7 +54,7 @@ def _meaning(factor: float, cotangents: Sequence[Array | float]) -> str:
 
 
 def _missing_sum(gradient: Array, numeric: Array) -> str:
-    """What is missing where moving a whole row at once changes nothing, by the right gradient; "" where it does."""
+    """Find the missing derivative of a mean or a softmax: right rows add up to 0, these do not. "" elsewhere."""
     if not gradient.ndim or np.abs(numeric.sum(axis=-1)).max() > 1e-4 * np.abs(numeric).max() or len(numeric) < 2:
         return ""
     if np.abs(gradient.sum(axis=-1)).max() <= 1e-4 * np.abs(numeric).max():
@@ -66,7 +66,7 @@ def _missing_sum(gradient: Array, numeric: Array) -> str:
 
 
 def _wrong_rows(gradient: Array, numeric: Array) -> str:
-    """Which rows are wrong, where some are right; "" where none is."""
+    """Find the rows that are wrong, where some are right; "" where none is."""
     size = np.abs(numeric).max()
     right = [_close(one, other, size) for one, other in zip(gradient, numeric, strict=True)] if gradient.ndim else []
     if not any(right):
@@ -78,7 +78,7 @@ def _wrong_rows(gradient: Array, numeric: Array) -> str:
 
 
 def _wrong_factors(gradient: Array, numeric: Array) -> str:
-    """What is wrong alike in all rows or in all columns; else, where the two gradients are furthest apart."""
+    """Find what is wrong alike in all rows or in all columns; else, where the two gradients are furthest apart."""
     off = gradient - numeric
     if gradient.ndim > 1 and np.ptp(off, axis=-1).max() < 1e-4 * np.abs(numeric).max():
         return "each row of its gradient is off by one number: a mean over the row is missing, or there twice"

@@ -34,7 +34,7 @@ class Measurement(NamedTuple):
 
     @property
     def error(self) -> float:
-        """|analytic - numeric| relative to the larger of the two, which counts as `SMALLEST_SLOPE` at least."""
+        """Divide |analytic - numeric| by the larger of the two, which counts as `SMALLEST_SLOPE` at least."""
         size = max(abs(self.analytic), abs(self.numeric), SMALLEST_SLOPE)
         return abs(self.analytic - self.numeric) / size
 
@@ -60,7 +60,7 @@ class Report:
 
     @property
     def error(self) -> float:
-        """The largest relative error; NaN where one is."""
+        """Return the largest relative error; NaN where one is."""
         return float(np.max([each.error for each in self.measurements]))
 
     def __str__(self) -> str:
@@ -179,7 +179,7 @@ class _Pair:
                 self.problems.append(f"{name}: {who} writes to it, and whoever owns the array finds other numbers.")
 
     def matched(self, returned: Any) -> dict[int, Any]:
-        """What backward returned, by the index of the argument that each gradient belongs to."""
+        """Sort what backward returned by the index of the argument that each gradient belongs to."""
         gradients = returned
         if isinstance(returned, Mapping):
             unknown = [name for name in returned if name not in self.names]
@@ -200,7 +200,7 @@ class _Pair:
 
 
 def _names(forward: Callable, count: int) -> list[str]:
-    """The names of the first parameters of a function; numbers for what has none."""
+    """Read the names of a function's first parameters; numbers for those that have none."""
     try:
         parameters = inspect.signature(forward).parameters.values()
     except (TypeError, ValueError):  # of a function that is not written in Python
@@ -210,7 +210,7 @@ def _names(forward: Callable, count: int) -> list[str]:
 
 
 def _unusable(argument: Array, gradient: Any) -> str:
-    """Why a slope cannot be taken from a gradient; "" where it can."""
+    """Say why a slope cannot be taken from a gradient; "" where it can."""
     if gradient is None:
         return "its gradient is missing"
     if np.shape(gradient) != argument.shape:
@@ -222,7 +222,7 @@ def _unusable(argument: Array, gradient: Any) -> str:
 
 
 def _entry_by_entry(loss: Callable[[], float], argument: Array, step: float) -> Array:
-    """The whole gradient of an argument by central differences, entry after entry."""
+    """Compute the whole gradient of an argument by central differences, entry after entry."""
     numeric = np.empty_like(argument)
     for place in np.ndindex(argument.shape):
         direction = np.zeros_like(argument)
@@ -232,7 +232,7 @@ def _entry_by_entry(loss: Callable[[], float], argument: Array, step: float) -> 
 
 
 def central_difference(function: Callable[[], float], argument: Array, direction: Array, step: float) -> float:
-    """The slope of `function`, which reads `argument`, when `argument` moves along `direction`."""
+    """Measure the slope of `function`, which reads `argument`, when `argument` moves along `direction`."""
     kept = argument.copy()
     argument += step * direction
     above = function()

@@ -31,7 +31,7 @@ class Wrong(NamedTuple):
 
     @property
     def about(self) -> str:
-        """The first line of its docstring: what it does instead."""
+        """Return the first line of its docstring: what it does instead."""
         return (getdoc(self.backward) or "").splitlines()[0]
 
 
@@ -232,7 +232,7 @@ WRONG = [
 
 
 def recognised(arguments: Sequence[Any], y: Sequence[Array], dy: Any, gradients: Sequence[Any]) -> list[str]:
-    """The wrong versions that give these gradients, where the forward is one of `toolkit.functional`, each in a
+    """Name the wrong versions that give these gradients, where the forward is one of `toolkit.functional`, each in a
     sentence.
 
     Their forwards are given the same arguments; those that cannot take them, or make something else of them, are not
