@@ -24,8 +24,8 @@ from toolkit.data.embedded import CORPORA, make_embedded
 from toolkit.data.lines import digest_of_files, read_lines, refuse_pipe
 from toolkit.data.sentences import sentence_ids
 from toolkit.errors import ConfigError, DataError
+from toolkit.explain.logs import read_log
 from toolkit.explain.parameters import Movement, movements
-from toolkit.explain.pictures.logs import read_log
 from toolkit.functional.arrays import Array
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.shelf import find_model

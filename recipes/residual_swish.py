@@ -21,8 +21,8 @@ from threadpoolctl import threadpool_limits
 from toolkit.commands.console import aligned, emit
 from toolkit.commands.recipe import carry_out, opened, preparing, run_recipe, tell
 from toolkit.errors import ConfigError
+from toolkit.explain.logs import read_log
 from toolkit.explain.parameters import checked_gradients
-from toolkit.explain.pictures.logs import read_log
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.nn.rows import Rows

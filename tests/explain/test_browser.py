@@ -29,7 +29,7 @@ MISTAKE = "http://fetched.invalid/picture.png"
 # What the browser made of a copy of the page, told to the page around it.
 MEASURE = """<script>addEventListener("load", () => {
   const table = [...document.querySelectorAll("figure")].map(figure =>
-    [...figure.querySelectorAll("td[data-value]")].map(cell => cell.dataset.value));
+    [...figure.querySelectorAll("td[data-value], rect[data-value]")].map(cell => cell.dataset.value));
   const root = document.documentElement, wide = [...document.querySelectorAll("main *")].filter(each =>
     !each.closest(".scroll, pre, svg") && each.getBoundingClientRect().right > innerWidth + 1);
   const rows = [...document.querySelectorAll("th, td, .node, p, h1")];

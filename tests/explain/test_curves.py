@@ -1,15 +1,25 @@
 """Training curves: what is read from a log, and what is drawn of it."""
 
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.explain.drawn import png_size, texts
+from tests.explain.drawn import SVG, png_size, texts
 from tests.explain.run_logs import training, validation, write_log
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.explain.pictures.curves import LIKELIHOOD, CurvePicture, color, is_logarithmic, panels
-from toolkit.explain.pictures.logs import AXES, find_logs, read_log
+from toolkit.explain.logs import (
+    AXES,
+    LIKELIHOOD,
+    color,
+    find_logs,
+    is_logarithmic,
+    panels,
+    read_log,
+    run_curves,
+)
+from toolkit.explain.pages.curves import COLORS
 
 
 def test_all_numbers_of_a_log_are_series(tmp_path: Path) -> None:
@@ -110,35 +120,31 @@ def test_which_axes_are_logarithmic() -> None:
 
 
 def test_colours_differ() -> None:
-    pytest.importorskip("matplotlib")
     for count in (10, 30):
         assert len({color(number, count) for number in range(count)}) == count
 
 
 def test_curves_hold_the_values_of_the_log(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     back = {"update": 11, "rollback": {"from": 17, "to": 10, "learning_rate_factor": 0.5}}
     run = write_log(tmp_path / "_प्रयोग $x_1$", training(10), validation(10), back, training(20), validation(20))
-    other = write_log(tmp_path / "b", training(10), {"update": 12, "diverged": "no number"})
-    logs, _ = find_logs([run, other])
-    curves = CurvePicture(logs)
-    axes = curves.figure().axes[0]
-    lines = [line for line in axes.lines if len(line.get_xdata()) and line.get_transform() == axes.transData]
-    assert [line.get_xydata().tolist() for line in lines] == [
-        [[10, 0.5], [20, 0.25]],
-        [[10, 0.6], [20, 0.3]],
-        [[10, 0.5]],
+    own = training(10, loss=float("nan")), training(15), {"update": 22, "diverged": "no number"}
+    logs, _ = find_logs([run, write_log(tmp_path / "b", *own)])
+    svg = run_curves(logs, ["loss"]).svg
+    tags = ElementTree.fromstring(svg).iter(f"{SVG}polyline")
+    lines = [
+        each.get("points") for each in tags if (each.get("stroke"), len(each.get("stroke-width"))) == (COLORS[0], 3)
     ]
-    assert len({line.get_color() for line in lines}) == 2
-    svg = curves.svg
-    written = texts(svg)
-    assert {"_प्रयोग $x_1$", "b", "training", "validation", "loss", "chrF", "updates", "diverged"} <= set(written)
-    assert "back from update 17 to 10" in written
+    ((a, low), (b, high)), ((c, lower), (d, higher)) = (
+        [tuple(map(float, point.split(","))) for point in line.split()] for line in lines
+    )
+    assert a == c < b == d  # updates 10 and 20
+    unit = (high - low) / (0.5 - 0.25)
+    assert (lower - low, higher - high) == pytest.approx((unit * (0.5 - 0.6), unit * (0.25 - 0.3)), abs=0.02)
+    assert {"_प्रयोग $x_1$", "b", "training", "validation", "loss", "updates", "diverged"} <= set(texts(svg))
+    assert "back from update 17 to 10" in texts(svg)
 
 
-def test_a_picture_of_curves_is_the_same_every_time(tmp_path: Path) -> None:
+def test_a_png_of_curves_has_twice_the_pixels(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    curves = CurvePicture([read_log(write_log(tmp_path / "a", training(10), training(20)), "a")], ["loss"])
-    assert curves.svg == curves.svg
-    width, height = curves.figure().get_size_inches()
-    assert png_size(curves.png()) == (int(width * 192), int(height * 192))
+    curves = run_curves([read_log(write_log(tmp_path / "a", training(10), training(20)), "a")])
+    assert png_size(curves.png()) == (2 * curves.width, 2 * curves.height)

@@ -11,7 +11,7 @@ from toolkit.explain.decoding.beam_tree import BeamTree, choices, every, written
 from toolkit.explain.decoding.choices import Choices
 from toolkit.explain.decoding.generation import generation_page, prompt_ids
 from toolkit.explain.pages.blocks import Bars, Heat, Maps, Table, Tree
-from toolkit.explain.pages.tokens import labels
+from toolkit.explain.pages.writing import labels
 from toolkit.tokenization.special import BOS
 
 SAMPLES = [

@@ -24,8 +24,7 @@ from toolkit.explain.pages.blocks import (
     Tree,
 )
 from toolkit.explain.pages.terminal import NARROWEST, block_lines, lines
-from toolkit.explain.pages.terminal_paint import paint
-from toolkit.explain.pages.writing import ELLIPSIS, cells, clipped, padded, wrapped
+from toolkit.explain.pages.writing import ELLIPSIS, cells, clipped, padded, paint, wrapped
 
 STYLE = re.compile("\033\\[[0-9;]*m")
 LETTERS = st.text(st.sampled_from("aI .␣कखमटाीुँ्ंि।界🙂\u200d\u0301\n\t\x1b"), max_size=24)

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.display import visible
-from toolkit.explain.pages.tokens import LONGEST, labels
-from toolkit.explain.pages.writing import cells
+from toolkit.explain.pages.writing import LONGEST_LABEL, cells, labels
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, load_tokenizer
 from toolkit.tokenization.special import BOS, EOS, UNK, USER
 
@@ -48,7 +47,7 @@ def test_two_ids_are_never_called_alike():
 def test_names_tell_ids_apart_and_fit(sentencepiece, ids):
     shown = labels(sentencepiece, ids)
     assert len(set(shown)) == len(set(ids))
-    assert all(0 < cells(each.partition("#")[0] or each) <= LONGEST and visible(each) == each for each in shown)
+    assert all(0 < cells(each.partition("#")[0] or each) <= LONGEST_LABEL and visible(each) == each for each in shown)
 
 
 def test_no_id_outside_the_vocabulary_has_a_name(sentencepiece):

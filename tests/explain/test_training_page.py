@@ -11,7 +11,7 @@ from toolkit.explain.adam import entry, first_update
 from toolkit.explain.lesson import forced, gradient_of, lesson, training_config
 from toolkit.explain.pages.blocks import Bars, Formula, Heat, Table
 from toolkit.explain.pages.html import document
-from toolkit.explain.texts import DEFAULT_TEXTS, default_text
+from toolkit.explain.reading import DEFAULT_TEXTS, default_text
 from toolkit.explain.training import first_rate, training_page
 from toolkit.nn.tape import Tape
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer

@@ -56,7 +56,7 @@ from toolkit.data.preferences import read_preferences
 from toolkit.data.texts import open_texts
 from toolkit.errors import ToolkitError
 from toolkit.evaluation.replies import Style
-from toolkit.explain.pictures.logs import find_logs
+from toolkit.explain.logs import find_logs
 from toolkit.interop import export_model, import_model
 from toolkit.interop.ctranslate2_file import Variables, read_variables, write_variables
 from toolkit.training.checkpoint import read_checkpoint

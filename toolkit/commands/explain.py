@@ -126,8 +126,8 @@ class MappedExplanation(Explanation):
         if self.picture is None:
             super().run()
             return
-        from toolkit.explain.pictures.drawing import picture_format
-        from toolkit.explain.pictures.maps import page_picture
+        from toolkit.explain.pages.drawing import picture_format
+        from toolkit.explain.pages.maps import page_picture
 
         picture_format(self.picture)
         if self.html and self.html.resolve() == self.picture.resolve():

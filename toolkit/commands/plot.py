@@ -10,9 +10,8 @@ from toolkit.commands.console import emit
 from toolkit.commands.explain import check_writable
 from toolkit.display import tell
 from toolkit.errors import ConfigError
-from toolkit.explain.pictures.curves import CurvePicture
-from toolkit.explain.pictures.drawing import picture_format
-from toolkit.explain.pictures.logs import find_logs
+from toolkit.explain.logs import find_logs, panels, run_curves
+from toolkit.explain.pages.drawing import picture_format
 
 
 @dataclass
@@ -20,7 +19,7 @@ class Plot:
     """Draw what runs have logged: losses, scores, learning rate, speed; a panel for each, a colour for each run.
 
     Training loss and validation loss share a panel. Where a run diverged and went back, its panels have a dashed line.
-    A run may still be training. The library matplotlib must be installed: pip install 'matplotlib>=3.11'.
+    A run may still be training. For a PNG the library matplotlib must be installed: pip install 'matplotlib>=3.11'.
     """
 
     runs: Positional[Annotated[tuple[Path, ...], arg(metavar="RUN [RUN ...]")]]
@@ -38,9 +37,8 @@ class Plot:
         picture_format(self.output)
         check_writable(self.output)
         logs, empty = find_logs(self.runs)
-        picture = CurvePicture(logs, self.metrics, self.x)
-        picture.save(self.output)
+        metrics = [panel.metric for panel in panels(logs, self.metrics)]
+        run_curves(logs, metrics, self.x).save(self.output)
         if empty:
             tell(f"toolkit: no figures yet: {', '.join(empty)}")
-        names = ", ".join(panel.metric for panel in picture.panels)
-        emit([f"{self.output}: {len(logs)} {'run' if len(logs) == 1 else 'runs'}: {names}"])
+        emit([f"{self.output}: {len(logs)} {'run' if len(logs) == 1 else 'runs'}: {', '.join(metrics)}"])

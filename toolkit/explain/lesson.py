@@ -13,8 +13,8 @@ from toolkit.data.collate import text_batch, translation_batch
 from toolkit.decoding.sampling import log_sum_exp
 from toolkit.decoding.state import DecoderState, GPTState, Seq2SeqState
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.pages.tokens import labels
-from toolkit.explain.texts import DEFAULT_PAIR, default_text, source_ids, text_ids
+from toolkit.explain.pages.writing import labels
+from toolkit.explain.reading import DEFAULT_PAIR, default_text, source_ids, text_ids
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
 from toolkit.language_model import LanguageModel

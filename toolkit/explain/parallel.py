@@ -15,10 +15,9 @@ from toolkit.decoding.state import GPTState
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.gradients import source
 from toolkit.explain.pages.blocks import Curves, Formula, Page, Section, Table
-from toolkit.explain.pages.tokens import labels
-from toolkit.explain.reading import check_finite
+from toolkit.explain.pages.writing import labels
+from toolkit.explain.reading import check_finite, default_text, text_ids
 from toolkit.explain.recurrence import WIDTH, reach, recurrence
-from toolkit.explain.texts import default_text, text_ids
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig

@@ -4,17 +4,19 @@
 A `Reading` knows what was read, and finds what each module showed.
 """
 
+import math
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from toolkit.data.collate import translation_batch
+from toolkit.data.sentences import sentence_ids
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.decoding.generation import check_ids
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.explain.pages.tokens import labels
-from toolkit.explain.texts import source_ids, text_ids
+from toolkit.explain.pages.writing import labels
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT
@@ -23,9 +25,21 @@ from toolkit.nn.module import Module
 from toolkit.nn.recorder import Recorder
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
+from toolkit.text_model import CHARACTERS_OF_A_TOKEN
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS
+from toolkit.tokenization.tokenizer import LOST
 from toolkit.translator import Translator
+
+DEFAULT_PAIR = "I am a boy", "म केटा हुँ"
+# As the embedded stories begin, in both languages.
+DEFAULT_TEXTS = (
+    "Long ago, a little boy named Bikash lived near a big forest.",
+    "धेरै पहिलेको कुरा हो, एउटा गाउँमा हरि नाम गरेको एउटा केटा बस्थ्यो।",
+)
+
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
+_STRANGE = 1.5  # 1 is a text letter by letter, 2 one of ASCII byte by byte
 
 
 @dataclass(frozen=True)
@@ -150,3 +164,55 @@ def check_finite(logits: Array) -> None:
     """Raises ModelError where one of the scores is not."""
     if not np.isfinite(logits).all():
         raise ModelError("the model computes numbers that are not finite: it is damaged, or its training diverged")
+
+
+def text_ids(tokenizer: Tokenizer, text: str, most: int, cut: list[str], what: str = "The text") -> list[int]:
+    """The first `most` tokens of a text, without marks; `cut` gets a sentence for each thing that is left out.
+
+    Raises DataError for a text that the tokenizer cannot read.
+    """
+    return _first(tokenizer.encode(_beginning(text, most, cut)), most, cut, what)
+
+
+def source_ids(
+    tokenizer: Tokenizer, text: str, most: int, cut: list[str], what: str = "The text", ignore_case: bool = False
+) -> list[int]:
+    """The same of a sentence, as a translator reads and writes them; none for a blank one."""
+    [ids] = sentence_ids(tokenizer, [_beginning(text, most, cut)], ignore_case)
+    return _first(ids, most, cut, what)
+
+
+def default_text(tokenizer: Tokenizer) -> str:
+    """The one of `DEFAULT_TEXTS` that the tokenizer knows best: whose letters it has, in the longest tokens.
+
+    Raises ConfigError where it has the letters of none.
+    """
+    best = min(DEFAULT_TEXTS, key=lambda text: _strangeness(tokenizer, text))
+    if _strangeness(tokenizer, best) > _STRANGE:
+        raise ConfigError("the text is missing: give one, for this model writes neither English nor Nepali letters")
+    return best
+
+
+def _strangeness(tokenizer: Tokenizer, text: str) -> float:
+    """Tokens for each character, single bytes counted twice; infinite where something is lost."""
+    try:
+        ids = tokenizer.encode(text)
+    except DataError:
+        return math.inf
+    if any(tokenizer.surface(each) == LOST for each in ids):
+        return math.inf
+    return (len(ids) + sum(_BYTE.fullmatch(tokenizer.piece(each)) is not None for each in ids)) / len(text)
+
+
+def _beginning(text: str, most: int, cut: list[str]) -> str:
+    """The text, or as many of its characters as can make more than that many tokens."""
+    characters = CHARACTERS_OF_A_TOKEN * (most + 1)
+    if len(text) > characters:
+        cut.append(f"Of {len(text)} characters only the first {characters} were tokenized.")
+    return text[:characters]
+
+
+def _first(ids: list[int], most: int, cut: list[str], what: str) -> list[int]:
+    if len(ids) > most:
+        cut.append(f"{what} has {len(ids)} tokens, of which the model reads the first {most}.")
+    return ids[:most]

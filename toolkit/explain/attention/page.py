@@ -9,8 +9,7 @@ from toolkit.decoding.sampling import log_sum_exp
 from toolkit.errors import ConfigError
 from toolkit.explain.attention.steps import Steps, norm_blocks
 from toolkit.explain.pages.blocks import Bars, Block, Formula, Numbers, Page, Section, Table, Text
-from toolkit.explain.pages.tokens import labels
-from toolkit.explain.pages.writing import probability
+from toolkit.explain.pages.writing import labels, probability
 from toolkit.explain.reading import Reading, check_choice, modules, read_text, read_translation
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel

@@ -7,7 +7,7 @@ from toolkit.decoding.hypothesis import length_penalty
 from toolkit.explain.decoding.choices import Choice, Distribution
 from toolkit.explain.decoding.decoded import Decoded
 from toolkit.explain.pages.blocks import Bars, Formula, Section, Table, Text
-from toolkit.explain.pages.tokens import labels
+from toolkit.explain.pages.writing import labels
 from toolkit.explain.pages.writing import written as number
 from toolkit.tokenization import Tokenizer
 

@@ -23,8 +23,7 @@ from toolkit.explain.decoding.candidates import (
 from toolkit.explain.decoding.decoded import Decoded, decoded_prompt
 from toolkit.explain.decoding.search_tree import ended_section, tree_section
 from toolkit.explain.pages.blocks import Page, Section, Text
-from toolkit.explain.pages.tokens import labels
-from toolkit.explain.pages.writing import clipped
+from toolkit.explain.pages.writing import clipped, labels
 from toolkit.explain.reading import check_choice
 from toolkit.language_model import LanguageModel
 from toolkit.tokenization.special import BOS

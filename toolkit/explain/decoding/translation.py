@@ -17,10 +17,8 @@ from toolkit.explain.decoding.candidates import (
 from toolkit.explain.decoding.decoded import Decoded, decoded_source
 from toolkit.explain.decoding.search_tree import ended_section, tree_section
 from toolkit.explain.pages.blocks import Page, Section, Text
-from toolkit.explain.pages.tokens import labels
-from toolkit.explain.pages.writing import clipped
-from toolkit.explain.reading import check_choice
-from toolkit.explain.texts import source_ids
+from toolkit.explain.pages.writing import clipped, labels
+from toolkit.explain.reading import check_choice, source_ids
 from toolkit.functional.arrays import Array
 from toolkit.tokenization.special import EOS
 from toolkit.translator import Translator

@@ -3,6 +3,7 @@
 With colour, maps are coloured and headings bold; without, all of it is plain characters.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, zip_longest
 
@@ -12,6 +13,7 @@ from toolkit.display import visible
 from toolkit.explain.pages.blocks import (
     Bars,
     Block,
+    Branch,
     Code,
     Curves,
     Erratum,
@@ -25,18 +27,28 @@ from toolkit.explain.pages.blocks import (
     Text,
     Tree,
 )
-from toolkit.explain.pages.terminal_maps import heat_lines, maps_lines
-from toolkit.explain.pages.terminal_paint import BOLD, DIM, RED, Paint, paint, plain
-from toolkit.explain.pages.terminal_shapes import bars_lines, curves_lines, tree_lines
+from toolkit.explain.pages.curves import curves_lines
+from toolkit.explain.pages.maps import heat_lines, maps_lines
 from toolkit.explain.pages.writing import (
+    BLUE,
+    BOLD,
+    DIM,
+    GREEN,
     MOST_COLUMNS,
     MOST_ROWS,
+    RED,
+    STATES,
+    Paint,
     cells,
+    clipped,
     figures,
     left_out,
     padded,
-    shape_of,
+    paint,
+    plain,
+    probability,
     wrapped,
+    written,
 )
 
 NARROWEST = 24  # columns: below that, nothing is readable, and lines are this long
@@ -44,6 +56,8 @@ NARROWEST = 24  # columns: below that, nothing is readable, and lines are this l
 _LABEL = 18  # cells of a row's label, at most
 _BETWEEN = 4  # cells between arrays that stand beside each other
 _INDENT = "    "
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_STYLES = {"kept": "0", "dropped": DIM, "ended": BLUE, "chosen": f"{BOLD};{GREEN}"}
 
 
 def lines(page: Page, width: int = 100, color: bool = False) -> list[str]:
@@ -111,7 +125,7 @@ def _numbers(block: Numbers, width: int, brush: Paint) -> list[str]:
     header = [visible(str(label)) for label in list(block.columns)[:columns]]
     widths = _widths(shown, header, columns)
     columns = _fitting(widths, width - beside - 2)
-    found = wrapped(f"{block.name}  {shape_of(block.values)}", width)
+    found = wrapped(f"{block.name}  {np.shape(block.values)}", width)
     if header:
         cut = " " + "…" if columns < breadth else ""
         found.append(_row("", header, beside, widths[:columns]) + cut)
@@ -187,6 +201,62 @@ def _erratum(block: Erratum, width: int, brush: Paint) -> list[str]:
     return found + (wrapped(block.why, width, "  │ ") if block.why else [])
 
 
+def _bars(block: Bars, width: int, brush: Paint) -> list[str]:
+    """Write a line for each candidate, with a bar and a number in each column."""
+    labels = [visible(str(label)) for label in block.labels]
+    beside = min(max(map(cells, labels), default=0), 24, width // 3)
+    names = list(block.columns)
+    most = max((value for column in block.columns.values() for value in column if value is not None), default=0)
+    room = (width - beside - 2) // max(len(names), 1) - 10
+    if len(names) > 1 and room < 6:  # one below the other instead
+        parts = [
+            Bars(f"{block.name}: {each}", block.labels, {each: block.columns[each]}, block.chosen) for each in names
+        ]
+        return [line for part in parts for line in _bars(part, width, brush)] + _note(block.note, width, brush)
+    room = max(1, min(room, 40))
+    found = wrapped(block.name, width)
+    if len(names) > 1:
+        found.append((" " * (beside + 2) + "".join(padded(f"  {visible(each)}", room + 10) for each in names)).rstrip())
+    for index, label in enumerate(labels):
+        chosen = index in block.chosen
+        parts = [_bar(block.columns[each][index], most, room) for each in names]
+        line = ("★ " if chosen else "  ") + padded(label, beside) + "".join(parts)
+        excluded = all(block.columns[each][index] is None for each in names)
+        found.append(brush(line.rstrip(), BOLD if chosen else DIM) if chosen or excluded else line.rstrip())
+    return found + _note("★ was chosen." if block.chosen else "", width, brush) + _note(block.note, width, brush)
+
+
+def _bar(value: float | None, most: float, room: int) -> str:
+    """In room + 10 cells: two spaces, the number, a space, the bar."""
+    if value is None:
+        return padded("       -  excluded", room + 10)
+    eighths = round(8 * room * max(value, 0) / most) if most > 0 and math.isfinite(value) else 0
+    bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+    return "  " + padded(probability(value), 6, right=True) + " " + padded(bar, room + 1)
+
+
+def _note(note: str, width: int, brush: Paint) -> list[str]:
+    return [brush(line, DIM) for line in wrapped(note, width, "  ")] if note else []
+
+
+def _tree(block: Tree, width: int, brush: Paint) -> list[str]:
+    """A line for each branch, below the one that it grew from."""
+    legend = "★ chosen · ■ ended · ✗ dropped; behind each, its score"
+    return [*wrapped(block.name, width), *_branch_lines(block.root, "", "", width, brush), *_note(legend, width, brush)]
+
+
+def _branch_lines(branch: Branch, lead: str, below: str, width: int, brush: Paint) -> Iterator[str]:
+    """lead: what stands in front of the branch itself; below: in front of what grows from it."""
+    score = written(branch.score, 3)
+    if cells(lead) > width - 20:  # deeper than the terminal is wide
+        lead = "… " + lead[-(width - 22) :].lstrip()
+    label = clipped(visible(branch.label) or "(nothing)", max(4, width - cells(lead) - len(score) - 5))
+    yield lead + brush(f"{STATES[branch.state]} {label}  {score}".lstrip(), _STYLES[branch.state])
+    for index, each in enumerate(branch.branches, start=1):
+        last = index == len(branch.branches)
+        yield from _branch_lines(each, below + ("└ " if last else "├ "), below + ("  " if last else "│ "), width, brush)
+
+
 _SHOWN: dict[type, Callable[..., list[str]]] = {
     Text: _text,
     Formula: _formula,
@@ -194,9 +264,9 @@ _SHOWN: dict[type, Callable[..., list[str]]] = {
     Numbers: _numbers,
     Heat: heat_lines,
     Maps: maps_lines,
-    Bars: bars_lines,
+    Bars: _bars,
     Table: _table,
     Curves: curves_lines,
-    Tree: tree_lines,
+    Tree: _tree,
     Erratum: _erratum,
 }

@@ -1,25 +1,83 @@
-"""How texts and numbers are written, wherever a page is shown: cells of a terminal, digits, what fits."""
+"""The writing of tokens, texts and numbers, for every reader: cells and colours of a terminal, digits, what fits."""
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from toolkit.display import visible
 from toolkit.functional.arrays import Array
+from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.tokenizer import LOST
 
 MOST_COLUMNS, MOST_ROWS = 12, 16  # of an array of numbers
-ELLIPSIS = "…"
+ELLIPSIS, SPACE = "…", "␣"
+LONGEST_LABEL = 16  # cells of a token's name
 
 STATES = {"kept": "", "dropped": "✗", "ended": "■", "chosen": "★"}  # of a branch of a tree, each with its mark
 
+Paint = Callable[..., str]  # (text, style) -> text, in a terminal
+BOLD, DIM, RED, GREEN, BLUE = "1", "2", "31", "32", "36"
+# The colour map viridis, dark to bright, in the 256 colours of a terminal: both grounds are set, so that it looks alike
+# on a light and on a dark one.
+_VIRIDIS = (53, 54, 60, 24, 30, 36, 77, 113, 148, 220)
+
 _HUGE = 1e7
 _JOINERS = ("Mn", "Mc", "Me", "Cf")
+_NAMES = {" ": SPACE, "\n": "↵", "\t": "⇥"}
+_CIRCLE = "◌"  # what a mark stands on that has no letter
+
+
+def labels(tokenizer: Tokenizer, ids: Iterable[int]) -> list[str]:
+    """Name every id: "␣boy", "</s>", "<E0 A4>" for bytes that are no character, "◌ा" for a mark alone.
+
+    A space is ␣. Ids with the same name have their number behind it, so that names tell ids apart. Raises IndexError
+    for an id outside the vocabulary.
+    """
+    ids = [int(each) for each in ids]
+    names = {each: _name(tokenizer, each) for each in set(ids)}
+    times = Counter(names.values())
+    return [f"{names[each]}#{each}" if times[names[each]] > 1 else names[each] for each in ids]
+
+
+def _name(tokenizer: Tokenizer, token_id: int) -> str:
+    content = tokenizer.surface(token_id)
+    if content in (b"", LOST):
+        return clipped(tokenizer.piece(token_id), LONGEST_LABEL)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return clipped(f"<{content.hex(' ').upper()}>", LONGEST_LABEL)
+    name = "".join(_NAMES.get(each) or _seen(each) for each in text)
+    return clipped(_CIRCLE + name if unicodedata.category(name[0]).startswith("M") else name, LONGEST_LABEL)
+
+
+def _seen(character: str) -> str:
+    """Give a character, or its number if nobody could see it."""
+    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zs", "Zl", "Zp")
+    return f"<U+{ord(character):04X}>" if hidden else character
+
+
+def paint(text: str, style: str) -> str:
+    """Put a text into a style of ECMA-48, such as "1" for bold."""
+    return f"\033[{style}m{text}\033[0m"
+
+
+def plain(text: str, style: str) -> str:
+    """Leave the text as it is."""
+    return text
+
+
+def ground(share: float) -> str:
+    """Choose the style of a cell of a map, from 0 (nothing) to 1 (the largest weight)."""
+    step = min(int(share * len(_VIRIDIS)), len(_VIRIDIS) - 1)
+    return f"38;5;{231 if step < 6 else 16};48;5;{_VIRIDIS[step]}"
 
 
 def cells(text: str) -> int:
-    """How many cells of a terminal a text takes, as the C library's wcwidth counts them.
+    """Count the cells of a terminal that a text takes, as the C library's wcwidth does.
 
     Marks above and below a letter (ँ, ु, the virama) take none, marks beside it (ा, ी) one, a Chinese character two.
     """
@@ -35,14 +93,14 @@ def _cells(character: str) -> int:
 
 
 def clipped(text: str, most: int) -> str:
-    """The text, or the beginning of it and "…", in at most `most` cells. No letter is parted from its marks."""
+    """Cut a text to at most `most` cells, with "…" at its end. No letter is parted from its marks."""
     if cells(text) <= most:
         return text
     return _beginning(text, most - 1) + ELLIPSIS * (most > 0)
 
 
 def _beginning(text: str, most: int) -> str:
-    """As many letters as `most` cells take."""
+    """Take the letters that fit into `most` cells."""
     end = used = 0
     for letter in _letters(text):
         used += cells(letter)
@@ -53,7 +111,7 @@ def _beginning(text: str, most: int) -> str:
 
 
 def _letters(text: str) -> Iterator[str]:
-    """Each character with the marks that follow it."""
+    """Cut a text into characters, each with the marks that follow it."""
     begin = 0
     for index in range(1, len(text) + 1):
         if index == len(text) or unicodedata.category(text[index]) not in _JOINERS:
@@ -62,14 +120,14 @@ def _letters(text: str) -> Iterator[str]:
 
 
 def padded(text: str, width: int, right: bool = False) -> str:
-    """The text in `width` cells, clipped or filled up with spaces; right: at the right end of them."""
+    """Clip a text to `width` cells, or fill it up with spaces; right: with the text at the right end."""
     text = clipped(text, width)
     space = " " * (width - cells(text))
     return space + text if right else text + space
 
 
 def wrapped(text: str, width: int, indent: str = "", more: str = "") -> list[str]:
-    """The lines of a text of at most `width` cells, broken at spaces where they must be.
+    """Break a text into lines of at most `width` cells, at spaces where there are any.
 
     indent: what every line begins with; more: what a continued line has behind that.
     """
@@ -92,7 +150,7 @@ def _wrapped_line(line: str, width: int, more: str) -> Iterator[str]:
 
 
 def figures(values: Array, digits: int) -> Callable[[float], str]:
-    """How the numbers of an array are written: alike, with so many decimals; in powers of ten where those show nothing.
+    """Choose one form for the numbers of an array: `digits` decimals, or powers of ten where those show nothing.
 
     An array whose numbers are all too small for the decimals, or one of which is 10^7 or more, is written as 1.000e-07.
     """
@@ -105,7 +163,7 @@ def figures(values: Array, digits: int) -> Callable[[float], str]:
 
 
 def written(value: float, digits: int, kind: str = "f") -> str:
-    """A number to so many decimals; "0.000" has no sign, and what is no number is ∞ or nan."""
+    """Write a number with `digits` decimals; "0.000" has no sign, and what is no number is ∞ or nan."""
     if not math.isfinite(value):
         return "nan" if math.isnan(value) else "∞" if value > 0 else "-∞"
     text = f"{value:.{digits}{kind}}"
@@ -113,20 +171,15 @@ def written(value: float, digits: int, kind: str = "f") -> str:
 
 
 def probability(value: float) -> str:
-    """A probability to three decimals; one that is not 0 does not read so."""
+    """Write a probability with three decimals; one that is not 0 does not read so."""
     return "<0.001" if 0 < value < 0.0005 else written(value, 3)
 
 
-def shape_of(values: Array) -> str:
-    """The shape as it is read in code: "(3, 4)", "(4,)"."""
-    return str(tuple(np.shape(values)))
-
-
 def sentences(*notes: str) -> str:
-    """Notes one after the other, those that are there, each with an end."""
+    """Join the notes that are not empty, each with an end."""
     return " ".join(each if each.rstrip()[-1] in ".!?:।…" else f"{each}." for each in notes if each.strip())
 
 
 def left_out(shown: int, total: int, what: str) -> str:
-    """A sentence on what does not fit; empty where all of it does."""
+    """Write a sentence on what does not fit; empty where all of it does."""
     return f"{total - shown} of {total} {what} are not shown." if shown < total else ""
