@@ -1,4 +1,4 @@
-"""toolkit chat through a pipe and in JSON lines: one line out for every line in, and the conversation is the library's."""
+"""toolkit chat through a pipe and in JSON lines: one line out for each line in; it talks as the library does."""
 
 import json
 import subprocess
