@@ -73,9 +73,12 @@ toolkit.nothing  # wrong: there is none
 """
 
 
-def test_a_type_checker_knows_the_library_and_the_examples_of_the_readme(tmp_path):
+def test_a_type_checker_knows_the_library_and_the_examples_of_the_readmes(tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed: nothing here needs it")
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    readmes = [ROOT / "README.md", *sorted((ROOT / "toolkit").rglob("README.md"))]
+    blocks = [
+        each for path in readmes for each in re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
+    ]
     (tmp_path / "use.py").write_text(USE)
     for number, block in enumerate(block for block in blocks if "toolkit.load" in block and "Heat" not in block):
         (tmp_path / f"block{number}.py").write_text(f"import toolkit\n{block}")
@@ -85,4 +88,4 @@ def test_a_type_checker_knows_the_library_and_the_examples_of_the_readme(tmp_pat
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     wrong = {line.split(":")[1] for line in done.stdout.splitlines() if re.match(r"use\.py:\d+: error", line)}
     assert wrong == {str(number) for number, line in enumerate(USE.split("\n"), start=1) if "# wrong" in line}
-    assert not re.search(r"^block\d\.py:\d+: error.*", done.stdout, re.MULTILINE), done.stdout
+    assert not re.search(r"^block\d+\.py:\d+: error.*", done.stdout, re.MULTILINE), done.stdout
