@@ -29,13 +29,14 @@ from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.interop.ctranslate2_file import MODEL_FILE, Variables, VariableSource, write_variables
 from toolkit.interop.ctranslate2_spec import (
+    DECODER,
     ENCODINGS,
+    SEQ2SEQ,
     SEQ2SEQ_EPS,
     entries,
-    gpt_config,
     is_interleaved,
     numbers,
-    seq2seq_config,
+    read_config,
     tables,
 )
 from toolkit.interop.hugging_face_files import OWN_ENTRY, Config, ForeignSettings, own_settings
@@ -53,10 +54,9 @@ from toolkit.tokenization.special import BOS, EOS, UNK
 from toolkit.tokenization.tokenizer import write_file
 from toolkit.untrusted import VOCABULARY_BYTES, Items, Text, check, parse_json, read_bytes
 
-SEQ2SEQ, DECODER = ("TransformerSpec", 7), ("TransformerDecoderSpec", 8)  # specifications, with their revisions
-
 _SHARED, _SOURCES, _TARGETS, _ALONE = "shared_vocabulary", "source_vocabulary", "target_vocabulary", "vocabulary"
 
+_ENDS = ("json", "txt")  # older versions wrote one token on each line
 _TOKENS = Items(Text())
 
 # Sinusoidal positions have no end in ours, and are a table in theirs: as long as the sources that it reads by default.
@@ -77,20 +77,20 @@ def write(model: Model, tokenizer: Tokenizer, directory: Path, half: bool = Fals
 
 
 def write_weights(model: Model, tokens: Sequence[str], directory: Path, half: bool = False) -> None:
-    """As `write`, without a tokenizer.  tokens: what each id is called, all different.
+    """Write a model without a tokenizer.  tokens: what each id is called, all different.
 
     Raises ModelError where there are more or fewer tokens than the model has.
     """
     config = model.config
     if len(tokens) != config.vocab_size or len(set(tokens)) != len(tokens):
         raise ModelError(f"{len(set(tokens))} different tokens are given for a model of {config.vocab_size}")
-    write_tokens(directory, _SHARED if isinstance(model, Seq2Seq) else _ALONE, tokens)
+    name = _SHARED if isinstance(model, Seq2Seq) else _ALONE
+    write_file(directory, f"{name}.json", (json.dumps(list(tokens), ensure_ascii=False, indent=0) + "\n").encode())
     write_json(directory / CONFIG_FILE, _configuration(config, tokens))
     write_variables(directory / MODEL_FILE, _variables(model), half)
 
 
-def _configuration(config: Config, tokens: Sequence[str]) -> dict:
-    """Their config.json."""
+def _configuration(config: Config, tokens: Sequence[str]) -> dict[str, Any]:
     unk, bos, eos = tokens[UNK], tokens[BOS], tokens[EOS]
     found = {"unk_token": unk, "bos_token": bos, "eos_token": eos}
     found[OWN_ENTRY] = own_settings(config)
@@ -102,7 +102,7 @@ def _configuration(config: Config, tokens: Sequence[str]) -> dict:
 
 
 def _variables(model: Model) -> Variables:
-    """Everything in model.bin. An array of ours that has several names in theirs is stored once."""
+    """Collect what goes into model.bin. An array of ours that has several names in theirs is stored once."""
     config, ours = with_own_begin(model.config, model.arrays())
     found, aliases = numbers(config), {}
     for table in tables(config):
@@ -129,12 +129,12 @@ class StoredModel(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """What the files leave open, in sentences."""
+        """Say in sentences what the files leave open."""
         is_open = self.config.positions == "rotary" and self.vocabulary != Vocabulary.own(self.vocabulary.size)
         return [f"nothing says how long its texts may be: {self.config.max_length} tokens at most"] if is_open else []
 
     def model(self, vocabulary: Vocabulary | None = None) -> Model:
-        """The model in our layout.  vocabulary: that layout, if a tokenizer's files say more than the model's.
+        """Make the model in our layout.  vocabulary: that layout, if a tokenizer's files say more than the model's.
 
         Raises ModelError where arrays do not fit the config.
         """
@@ -148,7 +148,7 @@ class StoredModel(NamedTuple):
 def read(directory: Path, end_token: str | None = None) -> StoredModel:
     """Read a model of a published or an own directory, whatever type of numbers its weights are stored in.
 
-    Two vocabularies become one (see `Union`). Not everything is in a directory: rotary positions have no context, so
+    Two vocabularies become one. Not everything is in a directory: rotary positions have no context, so
     2,048 is taken, and 1,024 where positions are computed. Ours read sources with an end mark, as most models do; some
     (OpenNMT-py's) are trained without one, and nothing says so.
 
@@ -159,13 +159,17 @@ def read(directory: Path, end_token: str | None = None) -> StoredModel:
     """
     own, source = ForeignSettings(directory), VariableSource(directory / MODEL_FILE)
     settings = own.values
-    if source.specification == SEQ2SEQ[0]:
-        config, arrays, tokens = _read_seq2seq(directory, source, settings)
-    elif source.specification == DECODER[0]:
-        config = gpt_config(source, settings)
-        arrays, tokens = _read_arrays(source, config), read_tokens(directory, _ALONE)
-    else:
+    if source.specification not in (SEQ2SEQ[0], DECODER[0]):
         raise source.refusal(f"is a {source.specification}: {SEQ2SEQ[0]} and {DECODER[0]} are what is read")
+    if source.specification == SEQ2SEQ[0]:
+        _check_beginnings(directory, settings)
+    config = read_config(source, settings)
+    arrays = _read_arrays(source, config)
+    if source.specification == SEQ2SEQ[0] and any((directory / f"{_SOURCES}.{end}").exists() for end in _ENDS):
+        tokens = _unite(arrays, read_tokens(directory, _SOURCES), read_tokens(directory, _TARGETS), config, directory)
+        config = replace(config, vocab_size=len(tokens), output_bias=True)
+    else:
+        tokens = read_tokens(directory, _SHARED if source.specification == SEQ2SEQ[0] else _ALONE)
     if len(tokens) != config.vocab_size:
         raise ModelError(f"{directory} has {len(tokens)} tokens and a model of {config.vocab_size}: copy it again")
     if end_token is not None and (own.is_own or not isinstance(config, GPTConfig)):
@@ -185,29 +189,37 @@ def read(directory: Path, end_token: str | None = None) -> StoredModel:
     return StoredModel(config, arrays, tokens, vocabulary)
 
 
-def _read_seq2seq(
-    directory: Path, source: VariableSource, settings: dict[str, Any]
-) -> tuple[Seq2SeqConfig, dict[str, Array], list[str]]:
+def _check_beginnings(directory: Path, settings: dict[str, Any]) -> None:
     if settings.get("add_source_bos"):
         raise ModelError(f"{directory / CONFIG_FILE} puts a begin mark before every source: ours have an end mark only")
     if settings.get("decoder_start_token", "<s>") is None:
         raise ModelError(f"{directory / CONFIG_FILE} has no token that outputs begin with: every output needs one here")
-    config = seq2seq_config(source, settings)
-    arrays = _read_arrays(source, config)
-    if not any((directory / f"{_SOURCES}.{end}").exists() for end in ("json", "txt")):
-        return config, arrays, read_tokens(directory, _SHARED)
-    union = Union(read_tokens(directory, _SOURCES), read_tokens(directory, _TARGETS))
+
+
+def _unite(
+    arrays: dict[str, Array], sources: Sequence[str], targets: Sequence[str], config: Seq2SeqConfig, directory: Path
+) -> list[str]:
+    """Make two vocabularies one: the tokens of targets, then those that sources alone have, which are never written.
+
+    Changes the tables, (source or target size, D) -> (V, D), and the output bias, and returns the V tokens.
+    """
     if config.tie == "all":  # equal tables, but not of equal tokens
         raise ModelError(f"{directory} has two vocabularies for one table of embeddings: copy it again")
-    arrays[SOURCE] = union.source_table(arrays[SOURCE])
+    known = {token: index for index, token in enumerate(targets)}
+    new = list(dict.fromkeys(token for token in sources if token not in known))
+    known |= {token: len(targets) + index for index, token in enumerate(new)}
+    table = np.zeros((len(targets) + len(new), config.width), np.float32)
+    table[[known[token] for token in sources]] = arrays[SOURCE]
+    arrays[SOURCE] = table
     for name in {TARGET, OUTPUT} & arrays.keys():
-        arrays[name] = union.target_table(arrays[name])
-    arrays[OUTPUT_BIAS] = union.output_bias(arrays.get(OUTPUT_BIAS))
-    return replace(config, vocab_size=len(union.tokens), output_bias=True), arrays, union.tokens
+        arrays[name] = np.pad(arrays[name], ((0, len(new)), (0, 0)))
+    bias = arrays.get(OUTPUT_BIAS, np.zeros(len(targets), np.float32))
+    arrays[OUTPUT_BIAS] = np.pad(bias, (0, len(new)), constant_values=np.float32(ABSENT))
+    return [*targets, *new]
 
 
 def _read_arrays(source: VariableSource, config: Config) -> dict[str, Array]:
-    """Read ours by their names."""
+    """Read our parameters, by our names."""
     shapes = {name: parameter.shape for name, parameter in new_model(config).parameters().items()}
     arrays = {table.ours: table.read(source) for table in tables(config)}
     found = {entry.ours: entry.read(source) for entry in entries(config, shapes)}
@@ -222,7 +234,7 @@ def _read_arrays(source: VariableSource, config: Config) -> dict[str, Array]:
 
 
 def _in_halves(array: Array, config: GPTConfig) -> Array:
-    """Turned are neighbours, 2i and 2i + 1, in theirs, and i and i + K/2 in ours.  Shapes: (..., D + 2·G·K)."""
+    """Reorder queries and keys, (..., D + 2·G·K): neighbours are turned in theirs, 2i and 2i + 1, i and i + K/2 in ours."""
     width = config.width // config.heads
     turned = config.width + (config.key_value_heads or config.heads) * width
     columns = np.arange(array.shape[-1])
@@ -231,7 +243,7 @@ def _in_halves(array: Array, config: GPTConfig) -> Array:
 
 
 def _plan(source: VariableSource, settings: dict[str, Any], tokens: list[str]) -> Vocabulary:
-    """The special tokens of a model from elsewhere, by what its settings call them."""
+    """Find the special tokens of a model from elsewhere, by what its settings call them."""
     ids = {token: index for index, token in reversed(list(enumerate(tokens)))}
     unk, bos, eos = (settings.get(f"{name}_token", usual) for name, usual in _SPECIAL.items())
     if source.specification == SEQ2SEQ[0]:
@@ -252,7 +264,7 @@ _PADDING = ("<pad>", "<blank>", "[PAD]")
 
 
 def distinct(tokens: Sequence[str]) -> list[str]:
-    """Tokens with another name for each that is called like another: CTranslate2 knows them by their names.
+    """Rename tokens that are called like another, since CTranslate2 knows them by their names.
 
     The end mark keeps its name, where an imported model has one token for several purposes; of others the first does.
     """
@@ -266,17 +278,9 @@ def distinct(tokens: Sequence[str]) -> list[str]:
     return sorted(found, key=found.__getitem__)
 
 
-def write_tokens(directory: Path, name: str, tokens: Sequence[str]) -> None:
-    """Write one of the lists.  Raises DataError where that fails."""
-    write_file(directory, f"{name}.json", (json.dumps(list(tokens), ensure_ascii=False, indent=0) + "\n").encode())
-
-
-def read_tokens(directory: Path, *names: str) -> list[str]:
-    """The tokens in the first of these lists that is there, as JSON or, as older versions wrote it, one on each line.
-
-    Raises ModelError where none is there, or it is damaged.
-    """
-    for path in (directory / f"{name}.{end}" for name in names for end in ("json", "txt")):
+def read_tokens(directory: Path, name: str) -> list[str]:
+    """Read one of the lists of tokens.  Raises ModelError where it is missing or damaged."""
+    for path in (directory / f"{name}.{end}" for end in _ENDS):
         try:
             content = read_bytes(path, VOCABULARY_BYTES)
             if path.suffix == ".txt":
@@ -288,32 +292,4 @@ def read_tokens(directory: Path, *names: str) -> list[str]:
             raise ModelError(f"{path} cannot be read: {error.strerror}") from None
         except ValueError:
             raise ModelError(f"{path} is damaged: it is not a list of tokens in UTF-8") from None
-    raise ModelError(f"{directory} is not a whole CTranslate2 model: it has no {names[-1]}.json")
-
-
-class Union:
-    """Two vocabularies as one: the tokens of targets, then those that sources alone have."""
-
-    def __init__(self, source: Sequence[str], target: Sequence[str]):
-        known = {token: index for index, token in enumerate(target)}
-        new = list(dict.fromkeys(token for token in source if token not in known))
-        known |= {token: len(target) + index for index, token in enumerate(new)}
-        self.tokens = [*target, *new]
-        self._of_source = np.array([known[token] for token in source], np.int64)
-        self._targets = len(target)
-
-    def source_table(self, table: Array) -> Array:
-        """Rows of sources in their new places, and zeros.  Shapes: (source size, D) -> (V, D)."""
-        rows = np.zeros((len(self.tokens), table.shape[1]), table.dtype)
-        rows[self._of_source] = table
-        return rows
-
-    def target_table(self, table: Array) -> Array:
-        """Shapes: (target size, D) -> (V, D)."""
-        return np.pad(table, ((0, len(self.tokens) - self._targets), (0, 0)))
-
-    def output_bias(self, bias: Array | None) -> Array:
-        """What sources alone have is never written.  Shapes: (target size,) -> (V,)."""
-        found = np.full(len(self.tokens), ABSENT, np.float32)
-        found[: self._targets] = 0 if bias is None else bias
-        return found
+    raise ModelError(f"{directory} is not a whole CTranslate2 model: it has no {name}.json")

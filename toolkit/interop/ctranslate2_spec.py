@@ -72,6 +72,8 @@ def entries(config: Config, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[E
     return tensors.entries(config, shapes, biased=() if is_gpt and config.norm == "rms" else ("norm",))
 
 
+SEQ2SEQ, DECODER = ("TransformerSpec", 7), ("TransformerDecoderSpec", 8)  # specifications, with their revisions
+
 # Their numbers of the activations, as in their `common_spec.Activation`.
 ACTIVATIONS = {"relu": 0, "gelu_tanh": 1, "silu": 2, "gelu": 3}
 SEQ2SEQ_EPS = 1e-5  # of the layer norms in ours
@@ -109,115 +111,103 @@ def numbers(config: Config) -> dict[str, Array]:
     return found
 
 
-def seq2seq_config(source: VariableSource, settings: dict[str, Any]) -> Seq2SeqConfig:
-    """The config of an encoder-decoder.  settings: of config.json.
+def read_config(source: VariableSource, settings: dict[str, Any]) -> Config:
+    """Give the config of a model.  settings: of config.json.
 
     Raises ModelError, naming it, for what ours have no counterpart of.
     """
-    sides = ("encoder", "decoder")
+    is_gpt = source.specification == DECODER[0]
+    sides = ("decoder",) if is_gpt else ("encoder", "decoder")
     size, width = _table(source, _READ)
-    tied = source.is_same(_READ, _WRITTEN)
-    activation = source.agreed([f"{side}/activation" for side in sides], 0)
-    scales = {side: _scale(source, side, width) for side in sides}
-    if scales["encoder"] != scales["decoder"]:
+    scales = {_scale(source, side, width) for side in sides}
+    if len(scales) > 1:
         raise source.refusal("scales the embeddings of sources and targets differently: here they are treated alike")
-    if not math.isclose(_epsilon(source, settings, SEQ2SEQ_EPS), SEQ2SEQ_EPS, rel_tol=1e-3):
-        raise source.refusal(f"has layer norms with an epsilon other than {SEQ2SEQ_EPS:g}")
-    positions, length = _positions(source, list(sides), width)
-    return _made(
-        source,
-        Seq2SeqConfig,
-        vocab_size=size,
-        width=width,
-        heads=int(source.agreed([f"{side}/num_heads" for side in sides], 8)),
-        feed_forward=_shape(source, "encoder/layer_0/ffn/linear_0/weight")[0],
-        encoder_layers=_layers(source, "encoder"),
-        decoder_layers=_layers(source, "decoder"),
-        activation=_activation(source, activation),
-        norm="pre" if source.agreed([f"{side}/pre_norm" for side in sides], 1) else "post",
-        bias=bool(_biases(source)),
-        positions=positions,
-        max_length=length,
-        tie="none" if not tied else "all" if source.is_same(_READ, _FROM) else "decoder",
-        scale_embedding=scales["decoder"],
-        output_bias=_BIAS in source,
+    activation = _activation(source, source.agreed([f"{side}/activation" for side in sides], 0))
+    is_pre = bool(source.agreed([f"{side}/pre_norm" for side in sides], 1))
+    found = {
+        "vocab_size": size,
+        "width": width,
+        "heads": int(source.agreed([f"{side}/num_heads" for side in sides], 8)),
+        "feed_forward": _shape(source, f"{sides[0]}/layer_0/ffn/linear_0/weight")[0],
+        "activation": activation,
+        "bias": bool(_biases(source)),
+        "output_bias": _BIAS in source,
         **dict.fromkeys(_DROPOUTS, 0.0),
-    )
-
-
-def gpt_config(source: VariableSource, settings: dict[str, Any]) -> GPTConfig:
-    """The config of a language model.  settings: of config.json.
-
-    Raises ModelError, naming it, for what ours have no counterpart of.
-    """
-    size, width = _table(source, _READ)
-    layers, heads = _layers(source, "decoder"), int(source.number("decoder/num_heads", 8))
-    attentions = [f"decoder/layer_{index}/self_attention" for index in range(layers)]
-    each = {name: int(source.agreed([f"{a}/{name}" for a in attentions], value)) for name, value in _EACH.items()}
-    _refuse_gpt(source, width, heads, each)
-    rms = "decoder/layer_norm/beta" not in source
-    gated = "decoder/layer_0/ffn/linear_0_noact/weight" in source
-    activation = _activation(source, source.number("decoder/activation", 0))
-    if gated and activation != "silu":
-        raise source.refusal(f"gates its feed-forward networks by {activation}: only silu does that here")
-    rotary = each["rotary_dim"] >= 0
-    positions, length = ("rotary", _CONTEXT) if rotary else _positions(source, ["decoder"], width)
-    biases = _biases(source)
-    window = max(each["sliding_window"], int(source.number("decoder/sliding_window", 0)))
-    return _made(
-        source,
-        GPTConfig,
-        vocab_size=size,
-        width=width,
-        layers=layers,
-        heads=heads,
-        key_value_heads=0 if each["num_heads_kv"] in (-1, heads) else each["num_heads_kv"],
-        feed_forward=_shape(source, "decoder/layer_0/ffn/linear_0/weight")[0],
-        activation="swiglu" if gated else activation,
-        norm="rms" if rms else "layer",
-        norm_eps=_epsilon(source, settings, 1e-6 if rms else 1e-5),
-        bias=bool(biases),
-        bias_in="all" if len(biases) != 1 else biases.pop(),
-        positions=positions,
-        rotary_base=source.agreed([f"{a}/rotary_base" for a in attentions], 10000.0),
-        max_length=min(length, window) if window > 0 else length,
-        tie=source.is_same(_READ, _WRITTEN),
-        output_bias=_BIAS in source,
-        **dict.fromkeys(_DROPOUTS, 0.0),
-    )
-
-
-def _refuse_gpt(source: VariableSource, width: int, heads: int, each: dict[str, int]) -> None:
-    """Raises ModelError for what language models have not here.  each: the numbers that all attentions share."""
-    if not source.number("decoder/pre_norm", 1):
-        raise source.refusal("has its norms after the sub-layers: language models have them in front here")
-    if _scale(source, "decoder", width):
-        raise source.refusal("scales its embeddings, which language models do not do here")
-    if heads < 1 or width % heads or each["head_dim"] not in (-1, width // heads):
-        raise source.refusal(f"has {heads} heads that do not divide its {width} dimensions among them")
-    if each["rotary_dim"] not in (-1, 0, width // heads):
-        raise source.refusal(f"turns only {each['rotary_dim']} of a head's {width // heads} dimensions by position")
-
-
-_DROPOUTS = ("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout")
-# What each attention has as a number, and what it is where that is missing.
-_EACH = {"num_heads_kv": -1, "head_dim": -1, "sliding_window": 0, "rotary_dim": -1}
-
-
-def is_interleaved(source: VariableSource, config: GPTConfig) -> bool:
-    """Whether rotary positions turn neighbours in a head together, 2i and 2i + 1, and not i and i + K/2."""
-    names = [f"decoder/layer_{index}/self_attention/rotary_interleave" for index in range(config.layers)]
-    return config.positions == "rotary" and bool(source.agreed(names, 1))
-
-
-def _made(source: VariableSource, config_class: type, **settings: Any) -> Any:
+    }
+    more = _of_gpt if is_gpt else _of_seq2seq
+    found |= more(source, settings, found, is_pre, scales.pop())
     try:
-        config = config_class(**settings)
+        config = (GPTConfig if is_gpt else Seq2SeqConfig)(**found)
     except ConfigError as error:
         raise source.refusal(f"describes a model that cannot be: {error}") from None
     if is_larger(config, len(source.names()), source.size):
         raise source.refusal("is damaged: its numbers ask for a larger model than its arrays are")
     return config
+
+
+def _of_seq2seq(
+    source: VariableSource, settings: dict[str, Any], found: dict[str, Any], is_pre: bool, scales: bool
+) -> dict[str, Any]:
+    if not math.isclose(_epsilon(source, settings, SEQ2SEQ_EPS), SEQ2SEQ_EPS, rel_tol=1e-3):
+        raise source.refusal(f"has layer norms with an epsilon other than {SEQ2SEQ_EPS:g}")
+    tied = source.is_same(_READ, _WRITTEN)
+    positions, length = _positions(source, ["encoder", "decoder"], found["width"])
+    return {
+        "encoder_layers": _layers(source, "encoder"),
+        "decoder_layers": _layers(source, "decoder"),
+        "norm": "pre" if is_pre else "post",
+        "positions": positions,
+        "max_length": length,
+        "tie": "none" if not tied else "all" if source.is_same(_READ, _FROM) else "decoder",
+        "scale_embedding": scales,
+    }
+
+
+def _of_gpt(
+    source: VariableSource, settings: dict[str, Any], found: dict[str, Any], is_pre: bool, scales: bool
+) -> dict[str, Any]:
+    width, heads, layers = found["width"], found["heads"], _layers(source, "decoder")
+    attentions = [f"decoder/layer_{index}/self_attention" for index in range(layers)]
+    each = {name: int(source.agreed([f"{a}/{name}" for a in attentions], value)) for name, value in _EACH.items()}
+    rms = "decoder/layer_norm/beta" not in source
+    gated = "decoder/layer_0/ffn/linear_0_noact/weight" in source
+    if not is_pre:
+        raise source.refusal("has its norms after the sub-layers: language models have them in front here")
+    if scales:
+        raise source.refusal("scales its embeddings, which language models do not do here")
+    if heads < 1 or width % heads or each["head_dim"] not in (-1, width // heads):
+        raise source.refusal(f"has {heads} heads that do not divide its {width} dimensions among them")
+    if each["rotary_dim"] not in (-1, 0, width // heads):
+        raise source.refusal(f"turns only {each['rotary_dim']} of a head's {width // heads} dimensions by position")
+    if gated and found["activation"] != "silu":
+        raise source.refusal(f"gates its feed-forward networks by {found['activation']}: only silu does that here")
+    rotary = each["rotary_dim"] >= 0
+    positions, length = ("rotary", _CONTEXT) if rotary else _positions(source, ["decoder"], width)
+    biases = _biases(source)
+    window = max(each["sliding_window"], int(source.number("decoder/sliding_window", 0)))
+    return {
+        "layers": layers,
+        "key_value_heads": 0 if each["num_heads_kv"] in (-1, heads) else each["num_heads_kv"],
+        "activation": "swiglu" if gated else found["activation"],
+        "norm": "rms" if rms else "layer",
+        "norm_eps": _epsilon(source, settings, 1e-6 if rms else 1e-5),
+        "bias_in": "all" if len(biases) != 1 else biases.pop(),
+        "positions": positions,
+        "rotary_base": source.agreed([f"{a}/rotary_base" for a in attentions], 10000.0),
+        "max_length": min(length, window) if window > 0 else length,
+        "tie": source.is_same(_READ, _WRITTEN),
+    }
+
+
+_DROPOUTS = ("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout")
+# Numbers that each attention has, and their values where they are missing.
+_EACH = {"num_heads_kv": -1, "head_dim": -1, "sliding_window": 0, "rotary_dim": -1}
+
+
+def is_interleaved(source: VariableSource, config: GPTConfig) -> bool:
+    """True if rotary positions turn neighbours in a head together, 2i and 2i + 1, and not i and i + K/2."""
+    names = [f"decoder/layer_{index}/self_attention/rotary_interleave" for index in range(config.layers)]
+    return config.positions == "rotary" and bool(source.agreed(names, 1))
 
 
 def _epsilon(source: VariableSource, settings: dict[str, Any], usual: float) -> float:
@@ -229,7 +219,7 @@ def _epsilon(source: VariableSource, settings: dict[str, Any], usual: float) -> 
 
 
 def _table(source: VariableSource, name: str) -> tuple[int, int]:
-    """The shape of a table of embeddings, to which all that is computed here is in proportion."""
+    """Give the shape of a table of embeddings, to which all that is computed here is in proportion."""
     size, width = _shape(source, name)
     if not size or not 0 < width**2 <= source.size:  # the maps of a single attention are more than that
         raise source.refusal(f"is damaged: its other arrays are too small for {name} of shape {(size, width)}")
@@ -256,7 +246,7 @@ def _activation(source: VariableSource, number: float) -> str:
 
 
 def _scale(source: VariableSource, side: str, width: int) -> bool:
-    """Whether embeddings are multiplied by √D: a switch, or the factor itself."""
+    """True if embeddings are multiplied by √D: the file has a switch, or the factor itself."""
     name = f"{side}/scale_embeddings"
     value = source.number(name, 1)
     if not source.is_stored_as(name, "f"):
@@ -268,18 +258,15 @@ def _scale(source: VariableSource, side: str, width: int) -> bool:
 
 
 def _biases(source: VariableSource) -> set[str]:
-    """Where there are biases, as `GPTConfig.bias_in` calls it: in layer norms, those that do something."""
+    """Name the parts with biases, as `GPTConfig.bias_in` does: of those in layer norms, such as do something."""
     names = source.names()
-    found = {"feed_forward" if "/ffn/" in name else "attention" for name in names if _is_bias(name)}
+    biases = (name for name in names if name.endswith("/bias") and name != _BIAS)
+    found = {"feed_forward" if "/ffn/" in name else "attention" for name in biases}
     return found | {"norms" for name in names if name.endswith("/beta") and source.tensor(name).any()}
 
 
-def _is_bias(name: str) -> bool:
-    return name.endswith("/bias") and name != _BIAS
-
-
 def _positions(source: VariableSource, sides: list[str], width: int) -> tuple[str, int]:
-    """Which positions are added to embeddings, and how many there are at least."""
+    """Tell which positions are added to embeddings, and how many there are at least."""
     tables = []
     for side in sides:
         name = ENCODINGS.format(side=side)
@@ -298,7 +285,7 @@ def _positions(source: VariableSource, sides: list[str], width: int) -> tuple[st
 
 
 def _computed_positions(length: int, width: int) -> Array:
-    """The positions of a model that stores none: as the paper's, but counted from 1, and the longest wave is 20000π."""
+    """Compute the positions of a model that stores none: counted from 1, and the longest wave is 20000π."""
     rates = np.exp(np.arange(width // 2) * (-math.log(10000.0) / max(width // 2 - 1, 1)))
     angles = (np.arange(length)[:, None] + 1) * rates
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
