@@ -234,7 +234,7 @@ def _read_arrays(source: VariableSource, config: Config) -> dict[str, Array]:
 
 
 def _in_halves(array: Array, config: GPTConfig) -> Array:
-    """Reorder queries and keys, (..., D + 2·G·K): neighbours are turned in theirs, 2i and 2i + 1, i and i + K/2 in ours."""
+    """Reorder queries and keys, (..., D + 2·G·K): theirs turn neighbours, 2i and 2i + 1, ours i and i + K/2."""
     width = config.width // config.heads
     turned = config.width + (config.key_value_heads or config.heads) * width
     columns = np.arange(array.shape[-1])
