@@ -99,18 +99,18 @@ def told_gradients(gradients: dict[str, Measurement]) -> list[str]:
 
 def symbol(name: str) -> str:
     """What the document calls a weight; its own name where the document has none like it."""
-    words = name.split(".", 2)
-    letter = _SYMBOLS.get(words[-1])
-    return f"{letter},{int(words[1]) + 1}" if letter else name.upper() if name == "x" else name
+    *_, number, place = name.split(".", 3) if name.count(".") > 3 else ("", name)
+    letter = _SYMBOLS.get(place)
+    return f"{letter},{int(number) + 1}" if letter else name.upper() if name == "x" else name
 
 
 _SYMBOLS = {
-    "attention.query.weight": "W_q",
-    "attention.key.weight": "W_k",
-    "attention.value.weight": "W_v",
-    "attention.output.weight": "W_o",
-    "feed_forward.expand.weight": "W_1",
-    "feed_forward.contract.weight": "W_2",
+    "attention.layer.query.weight": "W_q",
+    "attention.layer.key.weight": "W_k",
+    "attention.layer.value.weight": "W_v",
+    "attention.layer.output.weight": "W_o",
+    "feed_forward.layer.up.weight": "W_1",
+    "feed_forward.layer.down.weight": "W_2",
 }
 
 

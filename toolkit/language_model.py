@@ -245,7 +245,7 @@ class LanguageModel(TextModel):
         """The largest logit after one token: not finite where the weights overflow."""
         tape = Tape()
         with self.arithmetic():
-            logits = self.model.logits(self.model.read(np.array([BOS]), Rows(np.array([1])), tape), tape)
+            logits = self.model.output.logits(self.model.read(np.array([BOS]), Rows(np.array([1])), tape), tape)
             return float(np.abs(logits).max())
 
     def encode(self, prompts: Sequence[str], config: ContinuationConfig, where: Where) -> list[list[int]]:

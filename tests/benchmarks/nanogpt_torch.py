@@ -25,7 +25,7 @@ def build(recipe: dict) -> GPT:
     model = GPT({**same, **rates, "max_length": recipe["context"], "activation": "gelu", "bias": False})
     for name, parameter in model.named_parameters():
         if parameter.dim() > 1:
-            writes_to_stream = name.endswith(("output.weight", "contract.weight"))
+            writes_to_stream = name.endswith(("output.weight", "down.weight"))
             nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * recipe["layers"]) if writes_to_stream else 0.02)
     return model
 

@@ -21,11 +21,11 @@ def random_model():
         config = Seq2SeqConfig(encoder_layers=2, decoder_layers=2, max_length=64, **settings)
         model = Seq2Seq(config)
         model.allocate(dtype)
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng([seed, 2])
         for parameter in model.parameters().values():  # gains and biases too: zeros and ones hide mistakes
             parameter.data[...] = parameter.initial(generator, parameter.shape)
             parameter.data += 0.1 * generator.standard_normal(parameter.shape)
-        last_norm = model.decoder_norm if config.norm == "pre" else model.decoder[-1].around_feed_forward.norm
+        last_norm = model.decoder.norm or model.decoder.blocks[-1].feed_forward.norm
         last_norm.gain.data[0], last_norm.bias.data[0] = 0, 1  # the first number of a state is always 1
         model.output.table.data *= sharpness
         model.output.table.data[:, 0] = 0
@@ -40,7 +40,7 @@ def make_sources():
     """make_sources(lengths, vocab_size=..., seed=...): random sentences of these lengths."""
 
     def make(lengths, vocab_size=37, seed=0):
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng([seed, 2])
         return [generator.integers(16, vocab_size, length).tolist() for length in lengths]
 
     return make
@@ -54,7 +54,7 @@ def random_gpt():
         sizes = {"vocab_size": 37, "width": 16, "heads": 4, "layers": 2, "feed_forward": 32, "max_length": 12}
         model = GPT(GPTConfig(**sizes | {"tie": False} | settings))
         model.allocate(dtype)
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng([seed, 2])
         for parameter in model.parameters().values():
             parameter.data[...] = parameter.initial(generator, parameter.shape)
             parameter.data += 0.2 * generator.standard_normal(parameter.shape)

@@ -24,7 +24,7 @@ def gpt_logits(model, prompt):
         text = [*([BOS] if model.config.begin else []), *prompt, *ids]
         seen = np.array(window(text, model.config.max_length))
         tape = Tape()
-        return model.logits(model.read(seen, Rows(np.array([len(seen)])), tape), tape)[-1]
+        return model.output.logits(model.read(seen, Rows(np.array([len(seen)])), tape), tape)[-1]
 
     return after
 

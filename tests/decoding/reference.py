@@ -13,7 +13,7 @@ def logits_of(model, source, prefix):
     source_rows = Rows(np.array([len(source) + 1]))
     memory = model.encode(np.array([*source, EOS]), source_rows, tape)
     rows = Rows(np.array([len(prefix) + 1]), memory=source_rows, memory_of=np.array([0]))
-    return model.logits(model.decode(np.array([BOS, *prefix]), memory, rows, tape), tape)
+    return model.output.logits(model.decode(np.array([BOS, *prefix]), memory, rows, tape), tape)
 
 
 def logits_after(model, source):

@@ -41,7 +41,7 @@ def test_the_default_is_the_average_of_the_layers(random_model, make_sources):
 
 def test_decoding_step_by_step_attends_as_teacher_forcing_does(random_model, make_sources):
     model, (source,), (target,) = random_model(), make_sources([6]), make_sources([5], seed=1)
-    module = model.decoder[1].cross_attention
+    module = model.decoder.blocks[1].cross_attention.layer
     recorder = Recorder([module])
     tape = Tape(recorder=recorder)
     ids, rows = source_rows([source])

@@ -24,7 +24,7 @@ WAYS = [
 
 def exchanged(model):
     """Give each of the two marks the scores of the other, in place."""
-    for scores in (model.output.table.data, model.output_bias.data):
+    for scores in (model.output.table.data, model.output.bias.data):
         scores[[EOS, END]] = scores[[END, EOS]]
     return model
 
@@ -33,7 +33,7 @@ def exchanged(model):
 def test_the_other_mark_ends_outputs_as_the_usual_one_does(random_gpt, settings):
     usual, other = (random_gpt(seed=4, output_bias=True) for _ in range(2))
     for model in usual, other:
-        model.output_bias.data[EOS] += 4
+        model.output.bias.data[EOS] += 4
     exchanged(other)
     config, bans = ContinuationConfig(**settings), [[25], [26, 27]]
     prompts = PROMPTS if config.repetition_penalty == 1 and not config.no_repeat_ngram_size else PROMPTS[:2]

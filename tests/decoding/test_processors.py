@@ -95,7 +95,7 @@ def test_nothing_to_do_is_known():
 def test_a_mark_that_outputs_begin_with_has_occurred(begin, ends_at_once):
     """Where a model from elsewhere begins with its end mark, the penalty is on ending too, as there."""
     model = random_model(small_config(vocab_size=40, output_bias=True, begin_row=begin), np.random.default_rng(0))
-    model.output_bias.data[EOS] += 30
+    model.output.bias.data[EOS] += 30
     found = generate(model, SOURCES, GenerationConfig(repetition_penalty=100.0))
     assert {hypotheses[0].ids == [] for hypotheses in found} == {ends_at_once}
 

@@ -36,7 +36,7 @@ def beams_of(model, sources, config):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(
     ("positions", "norm", "seed"),
-    [("sinusoidal", "pre", 1), ("sinusoidal", "post", 4), ("learned", "pre", 6), ("learned", "post", 5)],
+    [("sinusoidal", "pre", 1), ("sinusoidal", "post", 2), ("learned", "pre", 6), ("learned", "post", 5)],
 )
 def test_cached_greedy_equals_recomputing_every_prefix(random_model, make_sources, dtype, norm, positions, seed):
     model = random_model(dtype, seed, norm=norm, positions=positions)

@@ -42,7 +42,7 @@ class Pair:
         else:
             x = self.model.decode(ids, self.memory, rows, Tape())
         self.plain.advance(lengths)
-        expected = self.model.logits(x, Tape())
+        expected = self.model.output.logits(x, Tape())
         assert found.dtype == expected.dtype
         tolerance = 1e-10 if found.dtype == np.float64 else 2e-5
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
@@ -59,8 +59,8 @@ def translation(model, sources):
     memory, caches = model.encode(ids, rows, tape), [Cache(len(sources), rows) for _ in range(2)]
     pair = Pair(model, caches[0], memory)
     pair.plain = caches[1]
-    for block in model.decoder:
-        block.cross_attention.remember(memory, caches[0], tape)
+    for block in model.decoder.blocks:
+        block.cross_attention.layer.remember(memory, caches[0], tape)
     return pair
 
 
@@ -115,8 +115,8 @@ def test_many_rows_and_odd_sizes(random_gpt):
 def test_scores_beyond_the_range_of_exp_are_no_matter(random_gpt, size, beams):
     """Of enormous scores too only the differences count."""
     model = random_gpt(np.float32, positions="rotary")
-    for block in model.trunk.blocks:
-        block.attention.query_key_value.weight.data *= size
+    for block in model.trunk.decoder.blocks:
+        block.attention.layer.query_key_value.weight.data *= size
     pair = continuation(model, [3, 5])
     pair.select([0, 1], np.arange(2).repeat(beams))
     for _ in range(3):

@@ -74,7 +74,7 @@ def alone(model, text, overlap):
         context = text[window * stride : place]
         tape = Tape()
         x = model.read(np.array(context), Rows(np.array([len(context)])), tape)
-        logits = model.logits(x[-1:], tape)[0]
+        logits = model.output.logits(x[-1:], tape)[0]
         total += math.log(np.exp(logits - logits.max()).sum()) + logits.max() - logits[text[place]]
     return total
 

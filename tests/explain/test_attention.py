@@ -78,7 +78,7 @@ def test_the_numbers_of_a_translator_are_the_models_own(tokenizer, settings):
     np.testing.assert_array_equal(shown.values, memory)
     inputs = np.array([2, *tokenizer.encode(" म के")])
     target_rows = Rows(np.array([len(inputs)]), memory=rows, memory_of=np.array([0]))
-    logits = model.logits(model.decode(inputs, memory, target_rows, Tape()), Tape())
+    logits = model.output.logits(model.decode(inputs, memory, target_rows, Tape()), Tape())
     np.testing.assert_array_equal(numbers(page, "Logits", "logits").values[0], -np.sort(-logits[-1])[:8])
     [candidates] = blocks(page, Bars)
     exponentials = np.exp(logits[-1].astype(np.float64))
@@ -94,12 +94,12 @@ def test_the_numbers_of_a_language_model_are_the_models_own(tokenizer, settings)
     is_shown(page)
     ids = np.array([2] * own.model.config.begin + tokenizer.encode("I am"))
     tape = Tape()
-    logits = own.model.logits(own.model.read(ids, Rows(np.array([len(ids)])), tape), tape)
+    logits = own.model.output.logits(own.model.read(ids, Rows(np.array([len(ids)])), tape), tape)
     np.testing.assert_array_equal(numbers(page, "Logits", "logits").values[0], -np.sort(-logits[-1])[:8])
     before = "Layer 2: self-attention, head 2: queries, keys, values"
     group = 1 // (own.model.config.heads // (own.model.config.key_value_heads or own.model.config.heads))
     reading = read_text(own, "I am")
-    attention = own.model.trunk.blocks[1].attention
+    attention = own.model.trunk.decoder.blocks[1].attention.layer
     np.testing.assert_array_equal(numbers(page, before, "Q").values, reading.found(attention, "query")[:, 1])
     np.testing.assert_array_equal(numbers(page, before, "K").values, reading.found(attention, "key")[:, group])
     assert (len(blocks(page, Maps)[0].maps), len(blocks(page, Maps))) == (own.model.config.heads, 1)
@@ -183,17 +183,19 @@ def test_ids_of_another_vocabulary_are_refused(tokenizer):
 def test_every_module_has_its_dotted_name(tokenizer):
     model = translator(tokenizer).model
     names = modules(model)
-    assert names["decoder.1.cross_attention.output"] is model.decoder[1].cross_attention.output
+    assert (
+        names["decoder.blocks.1.cross_attention.layer.output"] is model.decoder.blocks[1].cross_attention.layer.output
+    )
     owners = {name.rpartition(".")[0] for name in model.parameters()}
     assert owners <= names.keys()
 
 
 def test_a_module_that_showed_nothing_is_told(tokenizer):
     own = language_model(tokenizer)
-    reading = read_text(own, "I", owners=[own.model])
+    reading = read_text(own, "I", owners=[own.model.output])
     assert {record.name for record in reading.recorder.records} == {"logits"}
     with pytest.raises(LookupError, match="0 times"):
-        reading.found(own.model.trunk.norm, "output")
+        reading.found(own.model.trunk.decoder.norm, "output")
 
 
 @pytest.mark.parametrize(("name", "text"), [("en-ne", "I am a boy."), ("stories", "Once upon a time")])

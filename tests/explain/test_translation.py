@@ -110,7 +110,7 @@ def test_candidates_have_the_probabilities_that_teacher_forcing_gives(models, se
         batch = translation_batch([np.array([17, 25, 20, 28])], [np.array(best.ids)])
         tape = Tape()
         x = model.decode(batch.inputs, model.encode(batch.sources, batch.source_rows, tape), batch.rows, tape)
-        raised = np.exp(model.logits(x, tape))
+        raised = np.exp(model.output.logits(x, tape))
         expected = raised / raised.sum(axis=1, keepdims=True)
         for step, row in zip(steps, expected, strict=False):
             tokens, model_stage = step.distribution.tokens, step.distribution.stages["model"]
@@ -172,7 +172,7 @@ def test_the_page_shows_the_translation_that_the_translator_gives(translator, se
     averaged = only(blocks, Heat)[0]
     np.testing.assert_allclose(averaged.values, expected.attention, rtol=1e-5, atol=1e-7)
     maps = [each for block in only(blocks, Maps) for each in block.maps]
-    assert len(maps) == len(translator.model.decoder) * translator.model.config.heads
+    assert len(maps) == len(translator.model.decoder.blocks) * translator.model.config.heads
     np.testing.assert_allclose(
         np.mean([each.values for each in maps], axis=0), expected.attention, rtol=1e-5, atol=1e-6
     )

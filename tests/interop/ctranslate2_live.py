@@ -73,9 +73,9 @@ def random_models(kind: type, config_class: type, options: dict[str, list], coun
         for parameter in model.parameters().values():
             parameter.data[...] = parameter.initial(rng, parameter.shape)
             parameter.data += 0.2 * rng.standard_normal(parameter.shape)
-        if model.output_bias:
-            model.output_bias.data[: len(SPECIAL_TOKENS)] -= 30
-            model.output_bias.data[EOS] += 33
+        if model.output.bias:
+            model.output.bias.data[: len(SPECIAL_TOKENS)] -= 30
+            model.output.bias.data[EOS] += 33
         yield model
 
 
@@ -106,20 +106,20 @@ def compare_translator(model: Seq2Seq, directory: str, texts: list[list[int]]) -
     given = translator.score_batch(sources, named(targets))
     for ours, theirs in zip(score(model, texts, targets), given, strict=True):
         yield None, None, float(np.abs(np.subtract(ours.token_log_probs, theirs.log_probs)).max())
-    for beams in (1, 2, 4) if model.output_bias else (1,):
+    for beams in (1, 2, 4) if model.output.bias else (1,):
         config = GenerationConfig(num_beams=beams, max_new_tokens=20, length_penalty=0.0, forced_end="none")
         theirs = translator.translate_batch(
             sources, beam_size=beams, max_decoding_length=20, min_decoding_length=0, **SEARCH
         )
         for (best, *_), found in zip(generate(model, texts, config), theirs, strict=True):
-            difference = abs(best.score - found.scores[0]) if model.output_bias else 0.0
+            difference = abs(best.score - found.scores[0]) if model.output.bias else 0.0
             yield [TOKENS[index] for index in best.ids], found.hypotheses[0], difference
 
 
 def compare_generator(model: GPT, directory: str, texts: list[list[int]]) -> Iterator[tuple[Any, Any, float]]:
     generator = ctranslate2.Generator(directory, **ONE_THREAD)
     prompts = [["<s>", *text] if model.config.begin else text for text in named(texts)]
-    for beams in (1, 2, 4) if model.output_bias else (1,):
+    for beams in (1, 2, 4) if model.output.bias else (1,):
         config = ContinuationConfig(
             num_beams=beams, do_sample=False, max_new_tokens=20, length_penalty=0.0, forced_end="none"
         )
@@ -128,7 +128,7 @@ def compare_generator(model: GPT, directory: str, texts: list[list[int]]) -> Ite
         )
         for (best, *_), found in zip(generate(model, texts, config), theirs, strict=True):
             if best.ids:  # it does not return that nothing more comes
-                difference = abs(best.score - found.scores[0]) if model.output_bias else 0.0
+                difference = abs(best.score - found.scores[0]) if model.output.bias else 0.0
                 yield [TOKENS[index] for index in best.ids], found.sequences[0], difference
 
 

@@ -65,7 +65,7 @@ def same_settings(one: Any, other: Any) -> bool:
 def log_probs(model: GPT, text: list[int]) -> np.ndarray:
     """Of every token but the first."""
     tape = Tape()
-    logits = model.logits(model.read(np.array(text), Rows(np.array([len(text)])), tape), tape).astype(np.float64)
+    logits = model.output.logits(model.read(np.array(text), Rows(np.array([len(text)])), tape), tape).astype(np.float64)
     logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
     return logits[np.arange(len(text) - 1), text[1:]]
 
@@ -192,5 +192,5 @@ def test_reading_for_a_layout_puts_special_tokens_first_and_never_writes_an_alia
     assert model.config.vocab_size == reading.vocabulary.size == len(SPECIAL_TOKENS) + 40 - 3
     np.testing.assert_array_equal(table[EOS], first[1])
     np.testing.assert_array_equal(table[16:], first[3:])
-    assert (model.output_bias.data == ABSENT).sum() == 13  # twelve that are only ours, and the begin mark
-    assert model.output_bias.data[BOS] == ABSENT
+    assert (model.output.bias.data == ABSENT).sum() == 13  # twelve that are only ours, and the begin mark
+    assert model.output.bias.data[BOS] == ABSENT

@@ -136,7 +136,7 @@ def test_two_vocabularies_become_one(seq2seq: tuple[Seq2Seq, Path]) -> None:
     for index, token in enumerate(sources):
         np.testing.assert_array_equal(arrays["source.embedding.table"][reading.tokens.index(token)], table[index])
     np.testing.assert_array_equal(arrays["output.table"][:30], model.output.table.data)
-    assert (arrays["output_bias"] == [0.0] * 30 + [ABSENT] * 5).all()
+    assert (arrays["output.bias"] == [0.0] * 30 + [ABSENT] * 5).all()
 
 
 def test_the_context_of_a_window_is_the_window(gpt: tuple[GPT, Path]) -> None:

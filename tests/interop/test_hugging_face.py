@@ -59,11 +59,11 @@ def logits(model, source, target):
     """Scores of all tokens after each of `target`.  Shapes: ids (T,) -> (T, V)."""
     tape, rows = Tape(), Rows(np.array([len(target)]))
     if not isinstance(model, Seq2Seq):
-        return model.logits(model.read(np.array(target), rows, tape), tape)
+        return model.output.logits(model.read(np.array(target), rows, tape), tape)
     memory_rows = Rows(np.array([len(source)]))
     memory = model.encode(np.array(source), memory_rows, tape)
     rows = Rows(np.array([len(target)]), memory=memory_rows, memory_of=np.array([0]))
-    return model.logits(model.decode(np.array(target), memory, rows, tape), tape)
+    return model.output.logits(model.decode(np.array(target), memory, rows, tape), tape)
 
 
 def rename(directory, name):
@@ -124,7 +124,7 @@ def test_a_begin_that_was_taught_something_else_gets_a_row_of_its_own(config, tm
     foreign = Vocabulary.plan(30, 29, None, 29, 0)
     rng = np.random.default_rng(0)
     model = random_model(replace(config, vocab_size=foreign.size, output_bias=True), rng, np.float32)
-    model.arrays()["output_bias"][:] = foreign.read_bias(None)
+    model.arrays()["output.bias"][:] = foreign.read_bias(None)
     write_hugging_face(model, tmp_path, foreign)
     back, _ = read_hugging_face(tmp_path, foreign)
     assert back.config.tie in (False, "none")
@@ -150,7 +150,7 @@ def test_training_leaves_what_import_added_alone(write, config, name):
     model.backward(tape)
     Adam(weight_decay=0.1).update(model.vector, gradient, moments, 1, 1e-2, 1.0, model.decayed)
     assert (model.vector != before).mean() > 0.3
-    assert model.arrays()["output_bias"][list(vocabulary.aliases)].tolist() == [ABSENT] * 14
+    assert model.arrays()["output.bias"][list(vocabulary.aliases)].tolist() == [ABSENT] * 14
     tables = set(load_file(directory / "model.safetensors"))
     write_hugging_face(model, directory, vocabulary)
     assert json.loads((directory / "config.json").read_text())["architectures"] == [name]
@@ -208,7 +208,7 @@ def test_half_precision(write):
     back, _ = read_hugging_face(directory)
     for name, value in model.arrays().items():
         np.testing.assert_array_equal(back.arrays()[name], value.astype(np.float16).astype(np.float32))
-    model.arrays()["trunk.norm.gain"][0] = 1e6
+    model.arrays()["trunk.decoder.norm.gain"][0] = 1e6
     with pytest.raises(ModelError, match="weights that are too large for float16"):
         write_hugging_face(model, directory, half=True)
 
@@ -278,7 +278,7 @@ def test_tokens_that_are_impossible_there_are_impossible_here(write):
     tensors = load_file(directory / "model.safetensors")
     tensors["final_logits_bias"][0, [7, 20]] = -np.inf, 2.5
     save_file(tensors, directory / "model.safetensors")
-    bias = read_hugging_face(directory)[0].arrays()["output_bias"]
+    bias = read_hugging_face(directory)[0].arrays()["output.bias"]
     assert (bias[7], bias[20], bias[21]) == (ABSENT, 2.5, 0)
 
 

@@ -17,12 +17,12 @@ def reference_logits(config, parameters: Parameters, ids: Array) -> Array:
     table = parameters["trunk.input.embedding.table"]
     x = table[ids] + absolute_position(config, parameters, len(ids))
     for layer in range(config.layers):
-        part = within(parameters, f"trunk.blocks.{layer}.")
-        x = x + attention(config, part, normed(config, within(part, "around_attention.norm."), x))
-        x = x + feed_forward(config, part, normed(config, within(part, "around_feed_forward.norm."), x))
-    x = normed(config, within(parameters, "trunk.norm."), x)
+        part = within(parameters, f"trunk.decoder.blocks.{layer}.")
+        x = x + attention(config, part, normed(config, within(part, "attention.norm."), x))
+        x = x + feed_forward(config, part, normed(config, within(part, "feed_forward.norm."), x))
+    x = normed(config, within(parameters, "trunk.decoder.norm."), x)
     scores = x @ (table if config.tie else parameters["output.table"]).T
-    return scores + parameters.get("output_bias", 0.0)
+    return scores + parameters.get("output.bias", 0.0)
 
 
 def reference_loss(config, parameters: Parameters, inputs: Array, labels: Array) -> float:
@@ -65,7 +65,7 @@ def attention(config, parameters: Parameters, x: Array) -> Array:
     length, width = x.shape
     head = width // config.heads
     groups = config.key_value_heads or config.heads
-    projected = affine(parameters, "attention.query_key_value", x)
+    projected = affine(parameters, "attention.layer.query_key_value", x)
     query, key, value = np.split(projected, [width, width + groups * head], axis=1)
     context = np.zeros((length, width))
     for h in range(config.heads):
@@ -75,7 +75,7 @@ def attention(config, parameters: Parameters, x: Array) -> Array:
             scores = [turned @ turn(config, key[s, shared], s) / math.sqrt(head) for s in range(t + 1)]
             shares = np.exp(np.array(scores) - max(scores))
             context[t, own] = shares / shares.sum() @ value[: t + 1, shared]
-    return affine(parameters, "attention.output", context)
+    return affine(parameters, "attention.layer.output", context)
 
 
 def columns(head: int, width: int) -> slice:
@@ -93,13 +93,13 @@ def turn(config, x: Array, position: int) -> Array:
 
 
 def feed_forward(config, parameters: Parameters, x: Array) -> Array:
-    hidden = affine(parameters, "feed_forward.expand", x)
+    hidden = affine(parameters, "feed_forward.layer.up", x)
     if config.activation == "swiglu":
         gate, up = np.split(hidden, 2, axis=1)
         hidden = np.vectorize(silu)(gate) * up
     else:
         hidden = np.vectorize(ACTIVATIONS[config.activation])(hidden)
-    return affine(parameters, "feed_forward.contract", hidden)
+    return affine(parameters, "feed_forward.layer.down", hidden)
 
 
 def silu(x: float) -> float:

@@ -64,14 +64,14 @@ def test_key_biases_have_no_gradient_and_all_else_has() -> None:
 @pytest.mark.parametrize("lost", ["residual", "block"])
 def test_a_wrong_gradient_is_found(monkeypatch: pytest.MonkeyPatch, lost: str) -> None:
     if lost == "residual":
-        monkeypatch.setattr(Residual, "enter_backward", lambda _self, _dx, dbranch, _tape: dbranch)
+        monkeypatch.setattr(Residual, "joined", lambda _self, _dx, dbranch, _tape: dbranch)
     else:
         right = Block.backward
         monkeypatch.setattr(Block, "backward", lambda self, dx, tape: right(self, dx, tape) * 1.001)
     found = checked_gradients(AutoEncoderConfig(**SMALL, norm="none"), np.random.default_rng(3))
     assert not found["x"].is_right
-    assert found["layers.1.feed_forward.contract.weight"].is_right
-    assert not found["layers.0.feed_forward.contract.weight"].is_right
+    assert found["encoder.blocks.1.feed_forward.layer.down.weight"].is_right
+    assert not found["encoder.blocks.0.feed_forward.layer.down.weight"].is_right
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -87,30 +87,32 @@ def test_the_auto_encoder_of_000_written_out() -> None:
         normal = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
         return normal * values[f"{prefix}norm.gain"] + values[f"{prefix}norm.bias"]
 
-    for layer in "layers.0.", "layers.1.":
+    for layer in "encoder.blocks.0.", "encoder.blocks.1.":
         q, k, v = (
-            z @ values[f"{layer}attention.{name}.weight"] + values[f"{layer}attention.{name}.bias"]
+            z @ values[f"{layer}attention.layer.{name}.weight"] + values[f"{layer}attention.layer.{name}.bias"]
             for name in ("query", "key", "value")
         )
         heads = [softmax(q[:, h] @ k[:, h].T / np.sqrt(4)) @ v[:, h] for h in (slice(4), slice(4, 8))]
-        attended = np.concatenate(heads, axis=1) @ values[f"{layer}attention.output.weight"]
-        z = norm(z + attended + values[f"{layer}attention.output.bias"], f"{layer}around_attention.")
+        attended = np.concatenate(heads, axis=1) @ values[f"{layer}attention.layer.output.weight"]
+        z = norm(z + attended + values[f"{layer}attention.layer.output.bias"], f"{layer}attention.")
         hidden = np.maximum(
-            0, z @ values[f"{layer}feed_forward.expand.weight"] + values[f"{layer}feed_forward.expand.bias"]
+            0, z @ values[f"{layer}feed_forward.layer.up.weight"] + values[f"{layer}feed_forward.layer.up.bias"]
         )
-        fed = hidden @ values[f"{layer}feed_forward.contract.weight"] + values[f"{layer}feed_forward.contract.bias"]
-        z = norm(z + fed, f"{layer}around_feed_forward.")
-    np.testing.assert_allclose(model.forward(x, Rows(np.array([5])), Tape()), norm(z, ""), rtol=1e-10, atol=1e-12)
+        fed = hidden @ values[f"{layer}feed_forward.layer.down.weight"] + values[f"{layer}feed_forward.layer.down.bias"]
+        z = norm(z + fed, f"{layer}feed_forward.")
+    np.testing.assert_allclose(
+        model.forward(x, Rows(np.array([5])), Tape()), norm(z, "encoder."), rtol=1e-10, atol=1e-12
+    )
 
 
 def test_the_transformer_of_003_and_its_list_of_gradients_written_out() -> None:
     """Z = A V, Z̃ = Z W_o + X, H = Z̃ W_1, Y = H σ(H) W_2 + Z̃, twice; and backwards from ∂L/∂Y = Y - Y_true."""
     model, rng = random_encoder(**SWISH), np.random.default_rng(2)
     x, target = rng.standard_normal((2, 5, 8))
-    names = [f"attention.{name}" for name in ("query", "key", "value", "output")]
-    names += ["feed_forward.expand", "feed_forward.contract"]
+    names = [f"attention.layer.{name}" for name in ("query", "key", "value", "output")]
+    names += ["feed_forward.layer.up", "feed_forward.layer.down"]
     arrays = unpacked(model.arrays())
-    weights = [[arrays[f"layers.{layer}.{name}.weight"] for name in names] for layer in (0, 1)]
+    weights = [[arrays[f"encoder.blocks.{layer}.{name}.weight"] for name in names] for layer in (0, 1)]
     y, saved = x, []
     for wq, wk, wv, wo, w1, w2 in weights:
         q, k, v = y @ wq, y @ wk, y @ wv
@@ -130,7 +132,7 @@ def test_the_transformer_of_003_and_its_list_of_gradients_written_out() -> None:
         ds = a * (da - (da * a).sum(1, keepdims=True))
         dq, dk, dv = ds @ k / np.sqrt(8), ds.T @ q / np.sqrt(8), a.T @ dz
         gradients = x_in.T @ dq, x_in.T @ dk, x_in.T @ dv, (a @ v).T @ dresidual, residual.T @ dh, (h * sigma).T @ dy
-        expected |= {f"layers.{layer}.{name}.weight": g for name, g in zip(names, gradients, strict=True)}
+        expected |= {f"encoder.blocks.{layer}.{name}.weight": g for name, g in zip(names, gradients, strict=True)}
         dy = dresidual + dq @ wq.T + dk @ wk.T + dv @ wv.T
     tape = Tape(model.views(np.zeros_like(model.vector)))
     found = model.forward(x, Rows(np.array([5])), tape)

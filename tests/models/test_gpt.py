@@ -46,7 +46,7 @@ def test_against_a_plain_reimplementation(activation: str, positions: str) -> No
         settings = {"norm": norm, "bias": bias, "key_value_heads": heads, "tie": tie, "layers": 1 + tie}
         config = small_gpt_config(**settings, activation=activation, positions=positions, norm_eps=0.01)
         model, batch = random_model(config, rng), gpt_batch(rng, (6, 2))
-        logits = model.logits(model.read(batch.inputs, batch.rows, Tape()), Tape())
+        logits = model.output.logits(model.read(batch.inputs, batch.rows, Tape()), Tape())
         expected = [reference_logits(config, model.arrays(), batch.inputs[text]) for text in texts_of(batch)]
         np.testing.assert_allclose(logits, np.concatenate(expected), rtol=1e-9, atol=1e-11, err_msg=str(config))
 
@@ -137,7 +137,7 @@ def test_a_final_norm_of_zero_leaves_no_preference(config: GPTConfig, dtype: typ
     """Its rows are zero, all logits are equal, and every token costs ln V."""
     rng = np.random.default_rng(6)
     model = random_model(config, rng, dtype)
-    for name in ("trunk.norm.gain", "trunk.norm.bias", "output_bias"):
+    for name in ("trunk.decoder.norm.gain", "trunk.decoder.norm.bias", "output.bias"):
         if name in model.arrays():
             model.arrays()[name][...] = 0
     sums = model.loss(gpt_batch(rng, LENGTHS), Tape())
@@ -147,7 +147,7 @@ def test_a_final_norm_of_zero_leaves_no_preference(config: GPTConfig, dtype: typ
 
 def test_what_import_forbids_can_be_permitted_and_what_was_learned_stays() -> None:
     model = random_model(small_gpt_config(output_bias=True), np.random.default_rng(0))
-    bias = model.output_bias.data
+    bias = model.output.bias.data
     bias[[5, 7]] = ABSENT
     before = bias.copy()
     model.permit([4, 5, 6])
@@ -186,7 +186,7 @@ def test_float32_stays_float32_and_is_close(config: GPTConfig) -> None:
     single.allocate()
     single.load_arrays(model.arrays(), "the other model")
     x = single.read(batch.inputs, batch.rows, Tape())
-    assert {x.dtype, single.logits(x, Tape()).dtype} == {np.dtype(np.float32)}
+    assert {x.dtype, single.output.logits(x, Tape()).dtype} == {np.dtype(np.float32)}
     np.testing.assert_allclose(x, model.read(batch.inputs, batch.rows, Tape()), rtol=1e-3, atol=1e-4)
     assert single.loss(batch, Tape()).loss == pytest.approx(model.loss(batch, Tape()).loss, rel=1e-5)
 

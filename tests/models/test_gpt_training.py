@@ -44,7 +44,7 @@ def test_initial_values_are_those_of_gpt_2() -> None:
         elif name.endswith("gain"):
             assert (value == 1).all(), name
         else:
-            into_stream = name.endswith(("attention.output.weight", "contract.weight"))
+            into_stream = name.endswith(("attention.layer.output.weight", "down.weight"))
             assert value.std() == pytest.approx(narrow if into_stream else 0.02, rel=0.03), name
             assert abs(value.mean()) < 0.001, name
 

@@ -61,7 +61,7 @@ def test_a_final_norm_of_zero_leaves_no_preference(norm: str) -> None:
     """Its rows are zero, all logits are equal, and every token costs ln V."""
     rng = np.random.default_rng(0)
     model = random_model(small_config(norm=norm), rng)
-    final = model.decoder_norm if norm == "pre" else model.decoder[-1].around_feed_forward.norm
+    final = model.decoder.norm or model.decoder.blocks[-1].feed_forward.norm
     final.gain.data[...] = 0
     final.bias.data[...] = 0
     sums = loss(model, batch_of(random_pairs(rng, 6)))
@@ -93,7 +93,7 @@ def test_the_loss_is_that_of_the_logits() -> None:
     rng = np.random.default_rng(4)
     model, batch = random_model(small_config(tie="none", output_bias=True), rng), batch_of(random_pairs(rng, 4))
     memory = model.encode(batch.sources, batch.source_rows, Tape())
-    logits = model.logits(model.decode(batch.inputs, memory, batch.rows, Tape()), Tape())
+    logits = model.output.logits(model.decode(batch.inputs, memory, batch.rows, Tape()), Tape())
     log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     expected = -log_probs[np.arange(len(logits)), batch.labels].sum()
     assert model.loss(batch, Tape()).negative_log_likelihood == pytest.approx(expected, rel=1e-12)
@@ -114,18 +114,18 @@ def test_an_output_bias_is_added_to_the_scores() -> None:
     rng = np.random.default_rng(8)
     biased, batch = random_model(small_config(output_bias=True), rng), batch_of(random_pairs(rng, 5))
     x = rng.standard_normal((3, 8))
-    bias = biased.output_bias.data.copy()
-    found = biased.logits(x, Tape())
-    biased.output_bias.data[...] = 0
-    np.testing.assert_allclose(found - biased.logits(x, Tape()), np.broadcast_to(bias, (3, 30)), atol=1e-12)
+    bias = biased.output.bias.data.copy()
+    found = biased.output.logits(x, Tape())
+    biased.output.bias.data[...] = 0
+    np.testing.assert_allclose(found - biased.output.logits(x, Tape()), np.broadcast_to(bias, (3, 30)), atol=1e-12)
     without = Seq2Seq(small_config())
     without.allocate(np.float64)
-    without.load_arrays({k: v for k, v in biased.arrays().items() if k != "output_bias"}, "the other")
+    without.load_arrays({k: v for k, v in biased.arrays().items() if k != "output.bias"}, "the other")
     plain = loss(without, batch).loss
     for constant in (0.0, 3.0):
-        biased.output_bias.data[...] = constant
+        biased.output.bias.data[...] = constant
         assert loss(biased, batch).loss == pytest.approx(plain, rel=1e-12)
-    assert not biased.output_bias.decay
+    assert not biased.output.bias.decay
 
 
 def test_a_label_is_not_seen_before_it_is_asked_for() -> None:
@@ -161,7 +161,7 @@ def test_float32_stays_float32_and_is_close() -> None:
     single.load_arrays(model.arrays(), "the other model")
     memory = single.encode(batch.sources, batch.source_rows, Tape())
     x = single.decode(batch.inputs, memory, batch.rows, Tape())
-    assert {memory.dtype, x.dtype, single.logits(x, Tape()).dtype} == {np.dtype(np.float32)}
+    assert {memory.dtype, x.dtype, single.output.logits(x, Tape()).dtype} == {np.dtype(np.float32)}
     assert single.loss(batch, Tape()).loss == pytest.approx(model.loss(batch, Tape()).loss, rel=1e-5)
 
 

@@ -115,7 +115,7 @@ DAMAGE = {
     "config is a list": lambda directory: (directory / "config.json").write_text("[1]"),
     "config is cut": lambda directory: (directory / "config.json").write_text('{"format": 1, "ki'),
     "config is a directory": config_as_directory,
-    "another format": change_config(format=2),
+    "another format": change_config(format=3),
     "no format": change_config(format=None),
     "another kind": change_config(kind="lstm"),
     "a kind that is a list": change_config(kind=["seq2seq"]),

@@ -112,14 +112,14 @@ def model_pass(config, recorder, tape=None):
     model, tape = random_model(config, rng), tape or Tape(recorder=recorder)
     if model.kind == "gpt":
         batch = gpt_batch(rng, [3, 3, 5])
-        return model, model.logits(model.read(batch.inputs, batch.rows, tape), tape).copy()
+        return model, model.output.logits(model.read(batch.inputs, batch.rows, tape), tape).copy()
     batch = batch_of(random_pairs(rng, 5))
     memory = model.encode(batch.sources, batch.source_rows, tape)
-    return model, model.logits(model.decode(batch.inputs, memory, batch.rows, tape), tape).copy()
+    return model, model.output.logits(model.decode(batch.inputs, memory, batch.rows, tape), tape).copy()
 
 
 def blocks_of(model):
-    return model.trunk.blocks if model.kind == "gpt" else [*model.encoder, *model.decoder]
+    return model.trunk.decoder.blocks if model.kind == "gpt" else model.encoder.blocks + model.decoder.blocks
 
 
 def attentions_of(model):
@@ -181,31 +181,27 @@ def test_sums_norms_and_logits_follow_from_what_was_shown_before(name):
         return record.value
 
     for block in blocks_of(model):
-        attention, feed_forward = block.around_attention, block.around_feed_forward
+        attention, feed_forward = block.attention, block.feed_forward
         before = one(attention, "sum") if attention.pre_norm else one(attention.norm, "output")
         if isinstance(block, DecoderBlock):
-            around = block.around_cross_attention
-            np.testing.assert_allclose(one(around, "sum"), before + one(block.cross_attention.output, "output"))
-            before = one(around, "sum") if around.pre_norm else one(around.norm, "output")
-        np.testing.assert_allclose(
-            one(feed_forward, "sum"), before + one(block.feed_forward.contract, "output"), atol=1e-12
-        )
-    last = blocks_of(model)[-1].around_feed_forward.norm
-    if model.kind == "gpt":
-        last = model.trunk.norm
-    elif model.config.norm == "pre":
-        last = model.decoder_norm
+            crossing = block.cross_attention
+            np.testing.assert_allclose(one(crossing, "sum"), before + one(crossing.layer.output, "output"))
+            before = one(crossing, "sum") if crossing.pre_norm else one(crossing.norm, "output")
+        branch = one(feed_forward.layer.down, "output")
+        np.testing.assert_allclose(one(feed_forward, "sum"), before + branch, atol=1e-12)
+    stack = model.trunk.decoder if model.kind == "gpt" else model.decoder
+    last = stack.norm or stack.blocks[-1].feed_forward.norm
     expected = one(last, "output") @ model.output.table.data.T
-    if model.output_bias:
-        expected += model.output_bias.data
-    np.testing.assert_allclose(one(model, "logits"), expected, atol=1e-12)
-    np.testing.assert_array_equal(one(model, "logits"), logits)
+    if model.output.bias:
+        expected += model.output.bias.data
+    np.testing.assert_allclose(one(model.output, "logits"), expected, atol=1e-12)
+    np.testing.assert_array_equal(one(model.output, "logits"), logits)
 
 
 def test_a_turned_query_is_shown_after_turning():
     recorder = Recorder()
     model, _ = model_pass(MODELS["gpt"], recorder)
-    module = model.trunk.blocks[0].attention
+    module = model.trunk.decoder.blocks[0].attention.layer
     (query,), (product,) = (values(recorder, *each) for each in ((module, "query"), (module.query_key_value, "output")))
     before = product.value[:, : model.config.width].reshape(query.value.shape)
     np.testing.assert_allclose(np.linalg.norm(query.value, axis=2), np.linalg.norm(before, axis=2))

@@ -112,7 +112,7 @@ def distance(theirs: Any, model: Model, vocabulary: Vocabulary, draw: Draw) -> f
             with torch.no_grad():
                 expected = theirs(torch.tensor([ids])).logits[0].numpy()
             x = model.read(ours, Rows(np.array([len(ids)])), tape)
-        logits = model.logits(x, tape)[:, vocabulary.ours(range(draw.size))]
+        logits = model.output.logits(x, tape)[:, vocabulary.ours(range(draw.size))]
         found = max(found, float(_apart(logits, expected)))
     return found
 

@@ -124,8 +124,8 @@ def _without_control(model: Model) -> Model:
     """
     changed = type(model)(replace(model.config, output_bias=True))
     changed.allocate()
-    changed.load_arrays({"output_bias": np.zeros(model.config.vocab_size)} | model.arrays(), "the model")
-    changed.output_bias.data[_NEVER] = -1e3
+    changed.load_arrays({"output.bias": np.zeros(model.config.vocab_size)} | model.arrays(), "the model")
+    changed.output.bias.data[_NEVER] = -1e3
     return changed
 
 

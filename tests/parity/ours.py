@@ -50,7 +50,7 @@ def logits(model: Model, vocabulary: Vocabulary, case: Case, inputs: Mapping[str
     else:
         texts = _texts(vocabulary, inputs)
         x = model.read(np.concatenate(texts), Rows(np.array([len(text) for text in texts])), tape)
-    return model.logits(x, tape)[:, vocabulary.ours(range(case.config["vocab_size"]))]
+    return model.output.logits(x, tape)[:, vocabulary.ours(range(case.config["vocab_size"]))]
 
 
 def loss_and_gradient(

@@ -48,7 +48,7 @@ def _label_log_probs(model: Seq2Seq, batch: Seq2SeqBatch, tape: Tape) -> Array:
     x = model.decode(batch.inputs, memory, batch.rows, tape)
     result = np.empty(len(x))
     for rows in row_blocks(len(x), model.config.vocab_size, _BLOCK_LOGITS):
-        logits = model.logits(x[rows], tape)
+        logits = model.output.logits(x[rows], tape)
         result[rows] = logits[np.arange(len(logits)), batch.labels[rows]] - log_sum_exp(logits)
     return result
 
@@ -68,10 +68,11 @@ def cross_attention(
     Raises DataError for ids that the model cannot read, ConfigError for a layer that it does not have.
     """
     check_pairs(model, sources, targets, batch_size)
-    count = len(model.decoder)
+    count = len(model.decoder.blocks)
     if layer is not None and not 0 <= layer < count:
         raise ConfigError(f"layer is {layer}: the decoder has layers 0 to {count - 1}")
-    modules = [block.cross_attention for block in (model.decoder if layer is None else [model.decoder[layer]])]
+    blocks = model.decoder.blocks if layer is None else [model.decoder.blocks[layer]]
+    modules = [block.cross_attention.layer for block in blocks]
     pool = Pool()
     results: dict[int, Array] = {}
     for chosen, batch in batches_by_length(sources, targets, batch_size):

@@ -66,8 +66,8 @@ class Seq2SeqState(DecoderState):
         ids, rows = source_rows(sources)
         memory = model.encode(ids, rows, tape)
         super().__init__(model, Cache(len(sources), rows, room, tape.empty), packed, tape)
-        for block in model.decoder:
-            block.cross_attention.remember(memory, self._cache, tape)
+        for block in model.decoder.blocks:
+            block.cross_attention.layer.remember(memory, self._cache, tape)
         self.begin = np.full(len(sources), BOS)
 
 

@@ -30,7 +30,6 @@ from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Block, DecoderBlock, Residual
 from toolkit.nn.layers import FeedForward
-from toolkit.nn.module import Module
 from toolkit.nn.tape import Tape
 
 _OPERATIONS = {
@@ -51,17 +50,16 @@ class Step:
 
     def __init__(self, model: Seq2Seq | GPT, cache: Cache, weights: PackedWeights, tape: Tape):
         if isinstance(model, GPT):
-            self._input, blocks, norm = model.trunk.input, model.trunk.blocks, model.trunk.norm
+            self._input, blocks, norm = model.trunk.input, model.trunk.decoder.blocks, model.trunk.decoder.norm
         else:
-            self._input, blocks = model.target, model.decoder
-            norm = model.decoder_norm if model.config.norm == "pre" else None
+            self._input, blocks, norm = model.target, model.decoder.blocks, model.decoder.norm
         self._cache, self._weights, self._tape = cache, weights, tape
-        self._sub_layers = [(around.pre_norm, StepNorm(around.norm), layer) for around, layer in _sub_layers(blocks)]
+        self._sub_layers = [(each.pre_norm, StepNorm(each.norm), each.layer) for each in _residuals(blocks)]
         self._norm = norm and StepNorm(norm)
         read = sum(weight.data.nbytes for _, _, layer in self._sub_layers for weight in layer.parameters().values())
         self._streams = read + model.output.table.data.nbytes > _CACHE_BYTES
-        self._heads = blocks[0].attention.heads, blocks[0].attention.head_width
-        self._table, self._bias = model.output.table.data, model.output_bias and model.output_bias.data
+        self._heads = blocks[0].attention.layer.heads, blocks[0].attention.layer.head_width
+        self._table, self._bias = model.output.table.data, model.output.bias and model.output.bias.data
         self._now: Now | None = None
         self._arrangement: tuple[int, ...] = ()
         self._careful = False
@@ -122,10 +120,10 @@ class Step:
         yield from linear_operations(x, self._table.T, self._bias, self._scores, now)
 
 
-def _sub_layers(blocks: Sequence[Block | DecoderBlock]) -> Iterator[tuple[Residual, Module]]:
-    """The parts of all blocks in order, each with what is around it."""
+def _residuals(blocks: Sequence[Block | DecoderBlock]) -> Iterator[Residual]:
+    """The sub-layers of all blocks in order."""
     for block in blocks:
-        yield block.around_attention, block.attention
+        yield block.attention
         if isinstance(block, DecoderBlock):
-            yield block.around_cross_attention, block.cross_attention
-        yield block.around_feed_forward, block.feed_forward
+            yield block.cross_attention
+        yield block.feed_forward

@@ -189,12 +189,12 @@ def cross_attention_operations(module: CrossAttention, number: int, x: Array, ou
 
 def feed_forward_operations(module: FeedForward, _number: int, x: Array, out: Array, now: Now) -> Operations:
     """The feed-forward network."""
-    hidden = now.array("hidden", module.expand.weight.shape[1])
-    yield from of_linear(module.expand, x, hidden, now)
-    gated = isinstance(module.expand, GatedLinear)
+    hidden = now.array("hidden", module.up.weight.shape[1])
+    yield from of_linear(module.up, x, hidden, now)
+    gated = isinstance(module.up, GatedLinear)
     passed, other = np.split(hidden, 2, axis=1) if gated else (hidden, None)
-    yield partial(ACTIVATIONS["silu" if gated else module.expand.activation], passed)
+    yield partial(ACTIVATIONS["silu" if gated else module.up.activation], passed)
     if gated:
         hidden = now.array("passed", passed.shape[1])
         yield partial(np.multiply, passed, other, hidden)
-    yield from of_linear(module.contract, hidden, out, now)
+    yield from of_linear(module.down, hidden, out, now)

@@ -10,7 +10,6 @@ import numpy as np
 from toolkit.data.collate import text_batch
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
-from toolkit.functional.output_loss import output_loss
 from toolkit.models.gpt import GPT
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
@@ -139,6 +138,5 @@ class WindowLosses:
         new = rows.positions >= np.repeat([window.known for window in batch], rows.lengths)
         if not new.all():
             x, labels = x[new], labels[new]
-        table, bias, empty = self._model.output.table.data, self._model.output_bias, self._tape.empty
-        sums, _ = output_loss(x, table, bias and bias.data, labels, want_gradients=False, empty=empty)
+        sums = self._model.output.loss(x, labels, self._tape)
         return sums.negative_log_likelihood, sums.tokens

@@ -123,7 +123,7 @@ def read_translation(
         recorder = Recorder(owners)
         tape = Tape(recorder=recorder)
         memory = model.encode(batch.sources, batch.source_rows, tape)
-        logits = model.logits(model.decode(batch.inputs, memory, batch.rows, tape), tape)
+        logits = model.output.logits(model.decode(batch.inputs, memory, batch.rows, tape), tape)
     check_finite(logits)
     return Reading(model, translator.tokenizer, recorder, batch.inputs, batch.labels, batch.sources, tuple(cut))
 
@@ -148,7 +148,7 @@ def read_text(
     recorder = Recorder(owners)
     tape = Tape(recorder=recorder)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        logits = model.logits(model.read(ids, Rows(np.array([len(ids)])), tape), tape)
+        logits = model.output.logits(model.read(ids, Rows(np.array([len(ids)])), tape), tape)
     check_finite(logits)
     return Reading(model, language_model.tokenizer, recorder, ids, ids[1:], cut=tuple(cut))
 

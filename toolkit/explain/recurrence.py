@@ -67,9 +67,8 @@ class OneBlock(Model):
     kind = "block"
 
     def __init__(self, generator: np.random.Generator, width: int = WIDTH):
-        feed_forward = FeedForward(width, 4 * width, "relu")
-        residuals = [Residual(LayerNorm(width), 0.0, pre_norm=True) for _ in range(2)]
-        self.block = Block(SelfAttention(width, _HEADS, causal=True), feed_forward, residuals)
+        attention, feed_forward = SelfAttention(width, _HEADS, causal=True), FeedForward(width, 4 * width, "relu")
+        self.block = Block(*(Residual(LayerNorm(width), layer) for layer in (attention, feed_forward)))
         self.allocate(np.float64)
         self.initialize(generator)
 

@@ -46,16 +46,15 @@ class WorkedTranslator(Model):
         self.target = Input(Embedding(len(TARGET), 2), SinusoidalPositions(2), 0.0)
         self.decoder = SelfAttention(2, 1, bias=False, causal=True)
         self.cross_attention = CrossAttention(2, 1, bias=False)
-        self.feed_forward = FeedForward(2, 2, "relu", bias=False)
-        self.around = Residual(LayerNorm(2, bias=False), 0.0, pre_norm=False)
+        self.feed_forward = Residual(LayerNorm(2, bias=False), FeedForward(2, 2, "relu", bias=False), pre_norm=False)
         self.allocate(np.float64)
         for module, words in ((self.source, SOURCE), (self.target, TARGET)):
             module.embedding.table.data[...] = list(words.values())
         for attention in (self.encoder, self.decoder, self.cross_attention):
             _set_identity(attention)
-        self.feed_forward.expand.weight.data[...] = _ONE
-        self.feed_forward.contract.weight.data[...] = _ONE
-        self.around.norm.gain.data[...] = 1
+        self.feed_forward.layer.up.weight.data[...] = _ONE
+        self.feed_forward.layer.down.weight.data[...] = _ONE
+        self.feed_forward.norm.gain.data[...] = 1
 
     def forward(self, source: Sequence[int], target: Sequence[int], tape: Tape) -> Array:
         """Compute the logits of each next word.  The sums E + PE are rounded to three decimals, as
@@ -67,7 +66,7 @@ class WorkedTranslator(Model):
         y = self.target.forward(np.array(target), rows, tape).round(3)
         y = self.decoder.forward(y, rows, tape)
         y = self.cross_attention.forward(y, memory, rows, tape)
-        y = self.around.leave(y, self.feed_forward.forward(self.around.enter(y, tape), tape), tape)
+        y = self.feed_forward.forward(y, tape)
         logits = y @ self.target.embedding.table.data.T
         tape.record(self, "logits", logits)
         return logits

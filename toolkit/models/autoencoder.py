@@ -12,7 +12,7 @@ from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.models.settings import check_settings
 from toolkit.nn.attention import SelfAttention
-from toolkit.nn.blocks import Block, Residual
+from toolkit.nn.blocks import Block, Residual, Stack
 from toolkit.nn.layers import FeedForward, LayerNorm, SinusoidalPositions
 from toolkit.nn.module import Model
 from toolkit.nn.rows import Rows
@@ -52,30 +52,24 @@ class AutoEncoder(Model):
     def __init__(self, config: AutoEncoderConfig):
         self.config = config
         self.positions = SinusoidalPositions(config.width) if config.positions == "sinusoidal" else None
-        self.layers = [_block(config) for _ in range(config.layers)]
-        self.norm = _norm(config)
+        self.encoder = Stack([_block(config) for _ in range(config.layers)], _norm(config))
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
         """What the encoder makes of the vectors, which it leaves as they are; `backward` follows if the tape keeps."""
         if self.positions:
             x = self.positions.forward(x, rows, tape)
-        for layer in self.layers:
-            x = layer.forward(x, rows, tape)
-        return self.norm.forward(x, tape) if self.norm else x
+        return self.encoder.forward(x, rows, tape)
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         """Add the gradients of the last `forward` on this tape to the tape's; returns that of the vectors, (N, D)."""
-        dx = self.norm.backward(dy, tape) if self.norm else dy
-        for layer in reversed(self.layers):
-            dx = layer.backward(dx, tape)
+        dx = self.encoder.backward(dy, tape)
         return self.positions.backward(dx, tape) if self.positions else dx
 
 
 def _block(config: AutoEncoderConfig) -> Block:
     attention = SelfAttention(config.width, config.heads, bias=config.bias)
     feed_forward = FeedForward(config.width, config.feed_forward, config.activation, bias=config.bias)
-    residuals = [Residual(_norm(config), 0.0, pre_norm=config.norm == "pre") for _ in range(2)]
-    return Block(attention, feed_forward, residuals)
+    return Block(*(Residual(_norm(config), layer, 0.0, config.norm == "pre") for layer in (attention, feed_forward)))
 
 
 def _norm(config: AutoEncoderConfig) -> LayerNorm | None:

@@ -13,13 +13,14 @@ import numpy as np
 from toolkit.errors import ConfigError
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
-from toolkit.functional.output_loss import LossSums, output_loss, output_loss_backward
+from toolkit.functional.output_loss import LossSums
 from toolkit.models.inputs import Input, absolute_positions
 from toolkit.models.settings import check_settings
 from toolkit.nn.attention import SelfAttention
-from toolkit.nn.blocks import Block, Residual
+from toolkit.nn.blocks import Block, Residual, Stack
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Norm, RMSNorm, RotaryPositions
 from toolkit.nn.module import Model, Module, Parameter, normal, zeros
+from toolkit.nn.output import Output
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS
@@ -103,65 +104,39 @@ class GPT(Model):
     def __init__(self, config: GPTConfig):
         self.config = config
         self.trunk = Trunk(config)
-        table = self.trunk.input.embedding
-        self.output = table if config.tie else Embedding(config.vocab_size, config.width, std=_STD)
-        fixed = config.fixed_output_bias
-        self.output_bias = Parameter((config.vocab_size,), zeros, trained=not fixed) if config.output_bias else None
+        size, fixed = config.vocab_size, config.fixed_output_bias
+        table = self.trunk.input.embedding.table if config.tie else Parameter((size, config.width), normal(_STD))
+        self.output = Output(table, Parameter((size,), zeros, trained=not fixed) if config.output_bias else None)
 
     def permit(self, ids: Sequence[int]) -> None:
         """Let those of the tokens be written that import has forbidden: only their rows decide from now on.
 
         A bias that was learned stays.
         """
-        if self.output_bias:
-            bias = self.output_bias.data
+        if self.output.bias:
+            bias = self.output.bias.data
             bias[[each for each in ids if bias[each] <= ABSENT / 2]] = 0
 
     def read(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """What the model makes of the texts so far.  Shapes: ids (N,) -> (N, D)."""
         return self.trunk.forward(ids, rows, tape)
 
-    def logits(self, x: Array, tape: Tape) -> Array:
-        """Scores of all tokens as the next one.  Shapes: (N, D) -> (N, V)."""
-        table = self.output.table.data
-        scores = np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
-        if self.output_bias:
-            scores += self.output_bias.data
-        tape.record(self, "logits", scores)
-        return scores
-
     def loss(self, batch: GPTBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:
-        """The sums of the losses of all tokens that count; `backward` follows if the tape keeps."""
-        x, labels, scored = self.read(batch.inputs, batch.rows, tape), batch.labels, batch.scored
-        count = len(x)
-        if scored is not None:
-            x = np.take(x, scored, axis=0, out=tape.empty((len(scored), x.shape[1]), x.dtype))
-            labels = labels[scored]
-        table, bias = self.output.table.data, self.output_bias and self.output_bias.data
-        sums, saved = output_loss(x, table, bias, labels, smoothing, prior, tape.keeps, tape.empty)
-        tape.push(self, (saved, scored, count))
-        return sums
+        """Sum the losses of all tokens that count; `backward` follows if the tape keeps."""
+        x = self.trunk.forward(batch.inputs, batch.rows, tape, batch.scored)
+        labels = batch.labels if batch.scored is None else batch.labels[batch.scored]
+        return self.output.loss(x, labels, tape, smoothing, prior)
 
-    def backward(self, tape: Tape, dloss: float = 1.0) -> None:
-        """Add dloss times the gradient of the last `loss` on this tape to the tape's gradients."""
-        saved, scored, count = tape.pop(self)
-        dx, dtable, dbias = output_loss_backward(dloss, saved)
-        tape.accumulate(self.output.table, dtable)
-        if self.output_bias:
-            tape.accumulate(self.output_bias, dbias)
-        self.trunk.backward(dx if scored is None else at_rows(dx, scored, count, tape), tape)
+    def backward(self, tape: Tape, dy: float | Array = 1.0) -> None:
+        """Add the gradient of the last pass on this tape to the tape's gradients.
 
-
-def at_rows(dx: Array, rows: Array, count: int, tape: Tape) -> Array:
-    """The gradient of `count` rows of which only some, `rows`, were used.  Shapes: (M, D), (M,) -> (count, D)."""
-    spread = tape.empty((count, dx.shape[1]), dx.dtype)
-    spread[...] = 0
-    spread[rows] = dx
-    return spread
+        dy: the gradient of what `loss` or `Output.log_probs` returned; see `Output.backward`.
+        """
+        self.trunk.backward(self.output.backward(dy, tape), tape)
 
 
 class Trunk(Module):
-    """Everything below the output scores.  Shapes: ids (N,) -> (N, D)."""
+    """Everything below the output.  Shapes: ids (N,) -> (N, D)."""
 
     def __init__(self, config: GPTConfig):
         is_rotary = config.positions == "rotary"
@@ -169,20 +144,21 @@ class Trunk(Module):
         embedding = Embedding(config.vocab_size, config.width, std=_STD)
         self.input = Input(embedding, positions, config.embedding_dropout, config.begin_row)
         rotary = RotaryPositions(config.width // config.heads, config.rotary_base) if is_rotary else None
-        self.blocks = [_block(config, rotary) for _ in range(config.layers)]
-        self.norm = _norm(config)
+        self.decoder = Stack([_block(config, rotary) for _ in range(config.layers)], _norm(config))
 
-    def forward(self, ids: Array, rows: Rows, tape: Tape) -> Array:
-        x = self.input.forward(ids, rows, tape)
-        for block in self.blocks:
-            x = block.forward(x, rows, tape)
-        return self.norm.forward(x, tape)
+    def forward(self, ids: Array, rows: Rows, tape: Tape, at: Array | None = None) -> Array:
+        """Read texts.  at: (M,) the rows whose results are wanted, none twice: the result is (M, D); None: all."""
+        x = self.decoder.forward(self.input.forward(ids, rows, tape), rows, tape)
+        tape.push(self, (at, len(x)))
+        return x if at is None else np.take(x, at, axis=0, out=tape.empty((len(at), x.shape[1]), x.dtype))
 
     def backward(self, dx: Array, tape: Tape) -> None:
-        dx = self.norm.backward(dx, tape)
-        for block in reversed(self.blocks):
-            dx = block.backward(dx, tape)
-        self.input.backward(dx, tape)
+        at, count = tape.pop(self)
+        if at is not None:  # rows that were not used have no gradient
+            dx, of_used = tape.empty((count, dx.shape[1]), dx.dtype), dx
+            dx[...] = 0
+            dx[at] = of_used
+        self.input.backward(self.decoder.backward(dx, tape), tape)
 
 
 def _block(config: GPTConfig, rotary: RotaryPositions | None) -> Block:
@@ -208,8 +184,7 @@ def _block(config: GPTConfig, rotary: RotaryPositions | None) -> Block:
         initial,
         output_initial,
     )
-    residuals = [Residual(_norm(config), config.residual_dropout, pre_norm=True) for _ in range(2)]
-    return Block(attention, feed_forward, residuals)
+    return Block(*(Residual(_norm(config), layer, config.residual_dropout) for layer in (attention, feed_forward)))
 
 
 def _norm(config: GPTConfig) -> Norm:

@@ -8,11 +8,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
-
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
-from toolkit.models.gpt import GPT, GPTConfig, Trunk, at_rows
+from toolkit.models.gpt import GPT, GPTConfig, Trunk
 from toolkit.nn.layers import Linear
 from toolkit.nn.module import Model, Module, zeros
 from toolkit.nn.rows import Rows
@@ -55,16 +53,11 @@ class RewardModel(Model):
 
         No row may be named twice.
         """
-        x = self.trunk.forward(ids, rows, tape)
-        chosen = np.take(x, at, axis=0, out=tape.empty((len(at), x.shape[1]), x.dtype))
-        tape.push(self, (at, len(x)))
-        return self.head.forward(chosen, tape)[:, 0]
+        return self.head.forward(self.trunk.forward(ids, rows, tape, at), tape)[:, 0]
 
     def backward(self, dvalues: Array, tape: Tape) -> None:
         """Add the gradient of the last `values` on this tape to the tape's gradients.  dvalues: (M,)."""
-        dx = self.head.backward(dvalues[:, None], tape)
-        at, count = tape.pop(self)
-        self.trunk.backward(at_rows(dx, at, count, tape), tape)
+        self.trunk.backward(self.head.backward(dvalues[:, None], tape), tape)
 
 
 class ActorCritic(Model):

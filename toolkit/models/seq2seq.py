@@ -4,17 +4,16 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
-from toolkit.functional.output_loss import LossSums, output_loss, output_loss_backward
+from toolkit.functional.output_loss import LossSums
 from toolkit.models.inputs import Input, Positions, absolute_positions
 from toolkit.models.settings import check_settings
 from toolkit.nn.attention import CrossAttention, SelfAttention
-from toolkit.nn.blocks import Block, DecoderBlock, Residual
+from toolkit.nn.blocks import Block, DecoderBlock, DecoderStack, Residual, Stack
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm
-from toolkit.nn.module import Model, Parameter, zeros
+from toolkit.nn.module import Model, Module, Parameter, normal, zeros
+from toolkit.nn.output import Output
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS
@@ -87,70 +86,33 @@ class Seq2Seq(Model):
         width, size = config.width, config.vocab_size
         scale = math.sqrt(width) if config.scale_embedding else 1.0
         self.source = Input(Embedding(size, width, scale), *_positions(config))
-        self.encoder = [Block(*_sub_layers(config, causal=False)) for _ in range(config.encoder_layers)]
+        self.encoder = Stack([_block(config) for _ in range(config.encoder_layers)], _last_norm(config))
         target = self.source.embedding if config.tie == "all" else Embedding(size, width, scale)
         self.target = Input(target, *_positions(config), config.begin_row)
-        self.decoder = []
-        for _ in range(config.decoder_layers):
-            attention, feed_forward, residuals = _sub_layers(config, causal=True)
-            cross = CrossAttention(width, config.heads, config.attention_dropout, config.bias)
-            residuals.append(_residual(config))
-            self.decoder.append(DecoderBlock(attention, cross, feed_forward, residuals))
-        if config.norm == "pre":
-            self.encoder_norm, self.decoder_norm = LayerNorm(width, config.bias), LayerNorm(width, config.bias)
-        self.output = Embedding(size, width) if config.tie == "none" else target
+        self.decoder = DecoderStack([_decoder_block(config) for _ in range(config.decoder_layers)], _last_norm(config))
+        table = Parameter((size, width), normal(width**-0.5)) if config.tie == "none" else target.table
         fixed = config.fixed_output_bias
-        self.output_bias = Parameter((size,), zeros, trained=not fixed) if config.output_bias else None
+        self.output = Output(table, Parameter((size,), zeros, trained=not fixed) if config.output_bias else None)
 
     def encode(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """Read the sources.  Shapes: ids (M,) -> memory (M, D)."""
-        x = self.source.forward(ids, rows, tape)
-        for block in self.encoder:
-            x = block.forward(x, rows, tape)
-        return self.encoder_norm.forward(x, tape) if self.config.norm == "pre" else x
+        return self.encoder.forward(self.source.forward(ids, rows, tape), rows, tape)
 
     def decode(self, ids: Array, memory: Array, rows: Rows, tape: Tape) -> Array:
-        """What the decoder makes of the target so far.  Shapes: ids (N,), memory (M, D) -> (N, D)."""
-        x = self.target.forward(ids, rows, tape)
-        for block in self.decoder:
-            x = block.forward(x, memory, rows, tape)
-        return self.decoder_norm.forward(x, tape) if self.config.norm == "pre" else x
-
-    def logits(self, x: Array, tape: Tape) -> Array:
-        """Scores of all tokens as the next one.  Shapes: (N, D) -> (N, V)."""
-        table = self.output.table.data
-        scores = np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
-        if self.output_bias:
-            scores += self.output_bias.data
-        tape.record(self, "logits", scores)
-        return scores
+        """Read the targets so far, attending to the memory.  Shapes: ids (N,), memory (M, D) -> (N, D)."""
+        return self.decoder.forward(self.target.forward(ids, rows, tape), memory, rows, tape)
 
     def loss(self, batch: Seq2SeqBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:
-        """The sums of the losses of all target tokens; `backward` follows if the tape keeps."""
+        """Sum the losses of all target tokens; `backward` follows if the tape keeps."""
         memory = self.encode(batch.sources, batch.source_rows, tape)
         x = self.decode(batch.inputs, memory, batch.rows, tape)
-        table, bias = self.output.table.data, self.output_bias and self.output_bias.data
-        sums, saved = output_loss(x, table, bias, batch.labels, smoothing, prior, tape.keeps, tape.empty)
-        tape.push(self, saved)
-        return sums
+        return self.output.loss(x, batch.labels, tape, smoothing, prior)
 
     def backward(self, tape: Tape, dloss: float = 1.0) -> None:
         """Add dloss times the gradient of the last `loss` on this tape to the tape's gradients."""
-        dx, dtable, dbias = output_loss_backward(dloss, tape.pop(self))
-        tape.accumulate(self.output.table, dtable)
-        if self.output_bias:
-            tape.accumulate(self.output_bias, dbias)
-        pre_norm = self.config.norm == "pre"
-        dx = self.decoder_norm.backward(dx, tape) if pre_norm else dx
-        dmemory = None
-        for block in reversed(self.decoder):
-            dx, contribution = block.backward(dx, tape)
-            dmemory = contribution if dmemory is None else tape.add(dmemory, contribution)
+        dx, dmemory = self.decoder.backward(self.output.backward(dloss, tape), tape)
         self.target.backward(dx, tape)
-        dx = self.encoder_norm.backward(dmemory, tape) if pre_norm else dmemory
-        for block in reversed(self.encoder):
-            dx = block.backward(dx, tape)
-        self.source.backward(dx, tape)
+        self.source.backward(self.encoder.backward(dmemory, tape), tape)
 
 
 def _positions(config: Seq2SeqConfig) -> tuple[Positions, float]:
@@ -158,13 +120,33 @@ def _positions(config: Seq2SeqConfig) -> tuple[Positions, float]:
     return absolute_positions(config.positions, config.max_length, config.width), config.embedding_dropout
 
 
-def _sub_layers(config: Seq2SeqConfig, causal: bool) -> tuple[SelfAttention, FeedForward, list[Residual]]:
+def _block(config: Seq2SeqConfig) -> Block:
+    return Block(_attention(config, causal=False), _feed_forward(config))
+
+
+def _decoder_block(config: Seq2SeqConfig) -> DecoderBlock:
+    cross_attention = CrossAttention(config.width, config.heads, config.attention_dropout, config.bias)
+    return DecoderBlock(_attention(config, causal=True), _residual(config, cross_attention), _feed_forward(config))
+
+
+def _attention(config: Seq2SeqConfig, causal: bool) -> Residual:
     attention = SelfAttention(config.width, config.heads, config.attention_dropout, config.bias, causal)
-    feed_forward = FeedForward(
-        config.width, config.feed_forward, config.activation, config.activation_dropout, config.bias
-    )
-    return attention, feed_forward, [_residual(config) for _ in range(2)]
+    return _residual(config, attention)
 
 
-def _residual(config: Seq2SeqConfig) -> Residual:
-    return Residual(LayerNorm(config.width, config.bias), config.residual_dropout, config.norm == "pre")
+def _feed_forward(config: Seq2SeqConfig) -> Residual:
+    sizes = config.width, config.feed_forward
+    return _residual(config, FeedForward(*sizes, config.activation, config.activation_dropout, config.bias))
+
+
+def _residual(config: Seq2SeqConfig, layer: Module) -> Residual:
+    return Residual(_norm(config), layer, config.residual_dropout, config.norm == "pre")
+
+
+def _norm(config: Seq2SeqConfig) -> LayerNorm:
+    return LayerNorm(config.width, config.bias)
+
+
+def _last_norm(config: Seq2SeqConfig) -> LayerNorm | None:
+    """Post-norm blocks end in a norm of their own."""
+    return _norm(config) if config.norm == "pre" else None

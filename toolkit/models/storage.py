@@ -16,6 +16,7 @@ from safetensors.numpy import save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import atomic_writer
+from toolkit.models import older
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardConfig, RewardModel
@@ -25,7 +26,7 @@ from toolkit.models.tensors import read_tensors
 from toolkit.nn.module import Model
 from toolkit.untrusted import OBJECT, SETTINGS_BYTES, Record, Schema, UnfitError, check, parse_json, read_bytes
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
 
 _NAME_BYTES = 1 << 12  # of a file that names a checkpoint
@@ -78,17 +79,13 @@ def named_checkpoint(pointer: Path) -> Path:
 def load_model(directory: Path, dtype: type = np.float32) -> Model:
     """Read a model back.  Raises ModelError where the directory is missing, damaged, foreign or of another version."""
     config = read_json(directory / CONFIG_FILE)
-    if config.get("format") != FORMAT_VERSION:
-        found = f"format {config['format']!r}" if "format" in config else "no format"
-        elsewhere = "" if "format" in config else ", and toolkit import reads models from elsewhere"
-        raise ModelError(
-            f"{directory / CONFIG_FILE} has {found}: this version reads format {FORMAT_VERSION}{elsewhere}"
-        )
+    is_older = model_format(config, directory) != FORMAT_VERSION
     if config.get("kind") not in list(_KINDS):  # a list: JSON may hold what cannot be hashed
         raise ModelError(f"{directory / CONFIG_FILE} describes a model of kind {config.get('kind')!r}, unknown here")
     model_class, config_class = _KINDS[config["kind"]]
     model_config = _config_from(config_class, config.get("model"), directory / CONFIG_FILE)
     arrays = read_arrays(directory / WEIGHTS_FILE)
+    arrays = older.renamed(arrays) if is_older else arrays
     if is_larger(model_config, len(arrays), sum(array.size for array in arrays.values())):
         raise ModelError(f"{directory / CONFIG_FILE} describes a larger model than {WEIGHTS_FILE} beside it holds")
     model = model_class(model_config)
@@ -96,6 +93,17 @@ def load_model(directory: Path, dtype: type = np.float32) -> Model:
     model.allocate(dtype)
     model.load_arrays(arrays, str(directory / WEIGHTS_FILE))
     return model
+
+
+def model_format(config: dict[str, Any], directory: Path) -> int:
+    """Return the format that a config.json names.  Raises ModelError where it is not read here."""
+    found = config.get("format")
+    if type(found) is int and found in (*older.FORMATS, FORMAT_VERSION):
+        return found
+    told = f"format {found!r}" if "format" in config else "no format"
+    elsewhere = "" if "format" in config else ", and toolkit import reads models from elsewhere"
+    versions = f"{older.FORMATS[0]} to {FORMAT_VERSION}"
+    raise ModelError(f"{directory / CONFIG_FILE} has {told}: this version reads formats {versions}{elsewhere}")
 
 
 def new_model(config: Seq2SeqConfig | GPTConfig) -> Model:

@@ -1,69 +1,66 @@
-"""Blocks: sub-layers with a residual connection around each.
+"""Blocks of a transformer, and stacks of them: sub-layers with a residual connection around each."""
 
-Pre-norm, x + dropout(f(norm(x))), trains without care; post-norm, norm(x + dropout(f(x))), is the original (Vaswani et
-al. 2017, section 3.1; Xiong et al. 2020 compare them). Without a norm it is x + dropout(f(x)).
-"""
+from typing import Any
 
 from toolkit.functional.arrays import Array
-from toolkit.nn.attention import CrossAttention, SelfAttention
-from toolkit.nn.layers import Dropout, FeedForward, Norm
+from toolkit.nn.layers import Dropout, Norm
 from toolkit.nn.module import Module
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 
 
 class Residual(Module):
-    """The norm (None: there is none) and the dropout around one sub-layer.
+    """A sub-layer f with its norm, its dropout, and the connection around it.  Shapes: (N, D) -> (N, D).
 
-    `enter` and `leave` are called before and after the sub-layer, `leave_backward` and `enter_backward` in its
-    backward; the sub-layer itself belongs to the block, because sub-layers differ in what they are given.
+    Pre-norm, y = x + dropout(f(norm(x))), trains without care; post-norm, y = norm(x + dropout(f(x))), is the original
+    (Vaswani et al. 2017, section 3.1; Xiong et al. 2020 compare them). Without a norm, y = x + dropout(f(x)).
     """
 
-    def __init__(self, norm: Norm | None, dropout: float, pre_norm: bool):
+    def __init__(self, norm: Norm | None, layer: Module, dropout: float = 0.0, pre_norm: bool = True):
         self.norm = norm
+        self.layer = layer
         self.dropout = Dropout(dropout)
         self.pre_norm = norm is not None and pre_norm
         self.post_norm = norm is not None and not pre_norm
 
-    def enter(self, x: Array, tape: Tape) -> Array:
-        return self.norm.forward(x, tape) if self.pre_norm else x
-
-    def leave(self, x: Array, branch: Array, tape: Tape) -> Array:
+    def forward(self, x: Array, *context: Any) -> Array:
+        """Add to x what the layer makes of it.  context: what the layer takes beside x; the tape comes last."""
+        tape = context[-1]
+        branch = self.layer.forward(self.norm.forward(x, tape) if self.pre_norm else x, *context)
         y = tape.add(x, self.dropout.forward(branch, tape))
         tape.record(self, "sum", y)
         return self.norm.forward(y, tape) if self.post_norm else y
 
-    def leave_backward(self, dy: Array, tape: Tape) -> tuple[Array, Array]:
-        """The gradients of `x` and of the branch."""
-        dy = self.norm.backward(dy, tape) if self.post_norm else dy
-        return dy, self.dropout.backward(dy, tape)
+    def backward(self, dy: Array, tape: Tape) -> Array | tuple[Array, Array]:
+        """Returns dx, or (dx, dmemory) where the layer is cross-attention."""
+        dx = self.norm.backward(dy, tape) if self.post_norm else dy
+        dbranch = self.layer.backward(self.dropout.backward(dx, tape), tape)
+        if isinstance(dbranch, tuple):
+            dbranch, dmemory = dbranch
+            return self.joined(dx, dbranch, tape), dmemory
+        return self.joined(dx, dbranch, tape)
 
-    def enter_backward(self, dx: Array, dbranch: Array, tape: Tape) -> Array:
-        """Both paths lead to x, so their gradients add up: the one around the sub-layer and the one through it."""
+    def joined(self, dx: Array, dbranch: Array, tape: Tape) -> Array:
+        """Both paths lead to x, so their gradients add up: the one around the layer and the one through it."""
         return tape.add(dx, self.norm.backward(dbranch, tape) if self.pre_norm else dbranch)
 
 
 class Block(Module):
-    """Self-attention, then a feed-forward network.  Shapes: (N, D) -> (N, D).
+    """Self-attention, then a feed-forward network: a layer of an encoder, or where it is causal, of a language model.
 
-    A layer of an encoder, and where the attention is causal, of a language model.
+    Shapes: (N, D) -> (N, D).
     """
 
-    def __init__(self, attention: SelfAttention, feed_forward: FeedForward, residuals: list[Residual]):
+    def __init__(self, attention: Residual, feed_forward: Residual):
         self.attention, self.feed_forward = attention, feed_forward
-        self.around_attention, self.around_feed_forward = residuals
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
-        branch = self.attention.forward(self.around_attention.enter(x, tape), rows, tape)
-        x = self.around_attention.leave(x, branch, tape)
-        branch = self.feed_forward.forward(self.around_feed_forward.enter(x, tape), tape)
-        return self.around_feed_forward.leave(x, branch, tape)
+        x = self.attention.forward(x, rows, tape)
+        return self.feed_forward.forward(x, tape)
 
     def backward(self, dx: Array, tape: Tape) -> Array:
-        dx, dbranch = self.around_feed_forward.leave_backward(dx, tape)
-        dx = self.around_feed_forward.enter_backward(dx, self.feed_forward.backward(dbranch, tape), tape)
-        dx, dbranch = self.around_attention.leave_backward(dx, tape)
-        return self.around_attention.enter_backward(dx, self.attention.backward(dbranch, tape), tape)
+        dx = self.feed_forward.backward(dx, tape)
+        return self.attention.backward(dx, tape)
 
 
 class DecoderBlock(Module):
@@ -72,29 +69,55 @@ class DecoderBlock(Module):
     Shapes: x (N, D), memory (M, D) -> (N, D). Backward returns (dx, dmemory).
     """
 
-    def __init__(
-        self,
-        attention: SelfAttention,
-        cross_attention: CrossAttention,
-        feed_forward: FeedForward,
-        residuals: list[Residual],
-    ):
+    def __init__(self, attention: Residual, cross_attention: Residual, feed_forward: Residual):
         self.attention, self.cross_attention, self.feed_forward = attention, cross_attention, feed_forward
-        self.around_attention, self.around_cross_attention, self.around_feed_forward = residuals
 
     def forward(self, x: Array, memory: Array, rows: Rows, tape: Tape) -> Array:
-        branch = self.attention.forward(self.around_attention.enter(x, tape), rows, tape)
-        x = self.around_attention.leave(x, branch, tape)
-        branch = self.cross_attention.forward(self.around_cross_attention.enter(x, tape), memory, rows, tape)
-        x = self.around_cross_attention.leave(x, branch, tape)
-        branch = self.feed_forward.forward(self.around_feed_forward.enter(x, tape), tape)
-        return self.around_feed_forward.leave(x, branch, tape)
+        x = self.attention.forward(x, rows, tape)
+        x = self.cross_attention.forward(x, memory, rows, tape)
+        return self.feed_forward.forward(x, tape)
 
     def backward(self, dx: Array, tape: Tape) -> tuple[Array, Array]:
-        dx, dbranch = self.around_feed_forward.leave_backward(dx, tape)
-        dx = self.around_feed_forward.enter_backward(dx, self.feed_forward.backward(dbranch, tape), tape)
-        dx, dbranch = self.around_cross_attention.leave_backward(dx, tape)
-        dbranch, dmemory = self.cross_attention.backward(dbranch, tape)
-        dx = self.around_cross_attention.enter_backward(dx, dbranch, tape)
-        dx, dbranch = self.around_attention.leave_backward(dx, tape)
-        return self.around_attention.enter_backward(dx, self.attention.backward(dbranch, tape), tape), dmemory
+        dx = self.feed_forward.backward(dx, tape)
+        dx, dmemory = self.cross_attention.backward(dx, tape)
+        return self.attention.backward(dx, tape), dmemory
+
+
+class Stack(Module):
+    """Blocks one after the other, and a last norm where there is one.  Shapes: (N, D) -> (N, D)."""
+
+    def __init__(self, blocks: list[Block], norm: Norm | None):
+        self.blocks, self.norm = blocks, norm
+
+    def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
+        for block in self.blocks:
+            x = block.forward(x, rows, tape)
+        return self.norm.forward(x, tape) if self.norm else x
+
+    def backward(self, dx: Array, tape: Tape) -> Array:
+        dx = self.norm.backward(dx, tape) if self.norm else dx
+        for block in reversed(self.blocks):
+            dx = block.backward(dx, tape)
+        return dx
+
+
+class DecoderStack(Module):
+    """Decoder blocks that all read one memory, and a last norm where there is one.
+
+    Shapes: x (N, D), memory (M, D) -> (N, D). Backward returns (dx, dmemory).
+    """
+
+    def __init__(self, blocks: list[DecoderBlock], norm: Norm | None):
+        self.blocks, self.norm = blocks, norm
+
+    def forward(self, x: Array, memory: Array, rows: Rows, tape: Tape) -> Array:
+        for block in self.blocks:
+            x = block.forward(x, memory, rows, tape)
+        return self.norm.forward(x, tape) if self.norm else x
+
+    def backward(self, dx: Array, tape: Tape) -> tuple[Array, Array]:
+        dx, dmemory = self.norm.backward(dx, tape) if self.norm else dx, None
+        for block in reversed(self.blocks):
+            dx, of_block = block.backward(dx, tape)
+            dmemory = of_block if dmemory is None else tape.add(dmemory, of_block)
+        return dx, dmemory

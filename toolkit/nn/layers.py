@@ -269,13 +269,13 @@ class FeedForward(Module):
         output_initial: Initializer | None = None,
     ):
         if activation == "swiglu":
-            self.expand = GatedLinear(width, hidden, dropout, bias, initial)
+            self.up = GatedLinear(width, hidden, dropout, bias, initial)
         else:
-            self.expand = ActivatedLinear(width, hidden, activation, dropout, bias, initial)
-        self.contract = Linear(hidden, width, bias, output_initial)
+            self.up = ActivatedLinear(width, hidden, activation, dropout, bias, initial)
+        self.down = Linear(hidden, width, bias, output_initial)
 
     def forward(self, x: Array, tape: Tape) -> Array:
-        return self.contract.forward(self.expand.forward(x, tape), tape)
+        return self.down.forward(self.up.forward(x, tape), tape)
 
     def backward(self, dy: Array, tape: Tape) -> Array:
-        return self.expand.backward(self.contract.backward(dy, tape), tape)
+        return self.up.backward(self.down.backward(dy, tape), tape)

@@ -86,15 +86,9 @@ class Model(Module):
     def allocate(self, dtype: type = np.float32, vector: Array | None = None) -> None:
         """Give every parameter its place, in `vector` where given (contents kept) and in new zeros where not."""
         ordered = sorted(self.parameters().values(), key=lambda parameter: not parameter.decay)
-        starts, size = [], 0
-        self.decayed = 0
-        for parameter in ordered:
-            starts.append(size)
-            length = int(np.prod(parameter.shape))
-            size += -(-length * np.dtype(dtype).itemsize // _ALIGNMENT) * _ALIGNMENT // np.dtype(dtype).itemsize
-            self.decayed = size if parameter.decay else self.decayed
+        self._places, size = _laid_out(ordered, dtype)
+        self.decayed = next((start for parameter, start in self._places if not parameter.decay), size)
         self.vector = aligned_zeros(size, dtype) if vector is None else vector
-        self._places = list(zip(ordered, starts, strict=True))
         for parameter, view in self.views(self.vector).items():
             parameter.data = view
 
@@ -127,12 +121,13 @@ class Model(Module):
             part[:] = parameter.view(vector[start : start + len(part)]).reshape(-1)
         return copy
 
-    def from_rows_first(self, vector: Array) -> Array:
-        """The inverse of `rows_first`."""
-        copy = vector.copy()
-        for parameter, start in self._places:
-            part = slice(start, start + int(np.prod(parameter.shape)))
-            parameter.view(copy[part])[...] = vector[part].reshape(parameter.shape)
+    def from_rows_first(self, vector: Array, ordered: Sequence[Parameter] | None = None) -> Array:
+        """The inverse of `rows_first`.  ordered: the parameters as they follow in `vector`, where not as in ours."""
+        copy = np.zeros_like(vector)
+        starts = dict(self._places if ordered is None else _laid_out(ordered, vector.dtype.type)[0])
+        for parameter, view in self.views(copy).items():
+            start = starts[parameter]
+            view[...] = vector[start : start + int(np.prod(parameter.shape))].reshape(parameter.shape)
         return copy
 
     def initialize(self, generator: np.random.Generator) -> None:
@@ -170,6 +165,15 @@ class Model(Module):
     def parameter_count(self) -> int:
         """How many numbers training changes."""
         return sum(int(np.prod(parameter.shape)) for parameter in self.parameters().values() if parameter.trained)
+
+
+def _laid_out(ordered: Sequence[Parameter], dtype: type) -> tuple[list[tuple[Parameter, int]], int]:
+    """Every parameter with where it begins in a vector, and the length of the vector."""
+    places, size, step = [], 0, _ALIGNMENT // np.dtype(dtype).itemsize
+    for parameter in ordered:
+        places.append((parameter, size))
+        size += -(-int(np.prod(parameter.shape)) // step) * step
+    return places, size
 
 
 def aligned_zeros(size: int, dtype: type = np.float32) -> Array:

@@ -109,7 +109,7 @@ def _random(search: Search) -> tuple[Model, list[str], list[list[int]]]:
     model.allocate()
     model.initialize(np.random.default_rng(0))
     for name, values in model.arrays().items():
-        if name.endswith(("output.weight", "contract.weight")):
+        if name.endswith(("output.weight", "down.weight")):
             values *= 10  # as they are drawn, the last token drowns everything else and is repeated for ever
     size, special = config.vocab_size, len(SPECIAL_TOKENS)
     model.output.table.data[:special] = 0  # scores of 0 are never among the best: no side has to exclude any
@@ -133,5 +133,5 @@ def _streamed(model: Model) -> int:
     return sum(
         parameter.data.size
         for name, parameter in model.parameters().items()
-        if parameter is output or not (name.startswith(skipped) or "cross_attention.key_value" in name)
+        if parameter is output or not (name.startswith(skipped) or "cross_attention.layer.key_value" in name)
     )

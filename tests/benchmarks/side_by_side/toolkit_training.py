@@ -93,7 +93,7 @@ class _ProductsTask:
         targets, sources = share
         output = model.output.table
         for name, parameter in model.parameters().items():
-            reads_source = name.startswith("encoder") or "cross_attention.key_value" in name
+            reads_source = name.startswith("encoder") or "cross_attention.layer.key_value" in name
             if parameter is output:
                 self._three_products(targets, parameter.data.T)
             elif name.endswith(".weight"):

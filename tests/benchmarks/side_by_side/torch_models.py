@@ -57,24 +57,24 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: Mapping):
         super().__init__()
-        self.expand = nn.Linear(config["width"], config["feed_forward"], config["bias"])
-        self.contract = nn.Linear(config["feed_forward"], config["width"], config["bias"])
+        self.up = nn.Linear(config["width"], config["feed_forward"], config["bias"])
+        self.down = nn.Linear(config["feed_forward"], config["width"], config["bias"])
         self.activation, self.dropout = ACTIVATIONS[config["activation"]], config["activation_dropout"]
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.contract(F.dropout(self.activation(self.expand(x)), self.dropout, self.training))
+        return self.down(F.dropout(self.activation(self.up(x)), self.dropout, self.training))
 
 
-class Around(nn.Module):
-    """The pre-norm and the dropout around a sub-layer: x + dropout(f(norm(x)))."""
+class Residual(nn.Module):
+    """A sub-layer with its norm before it and its dropout: x + dropout(f(norm(x)))."""
 
-    def __init__(self, config: Mapping):
+    def __init__(self, config: Mapping, layer: nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(config["width"], bias=config["bias"])
-        self.dropout = config["residual_dropout"]
+        self.layer, self.dropout = layer, config["residual_dropout"]
 
-    def forward(self, x: Tensor, layer: nn.Module, *more: Tensor | None) -> Tensor:
-        return x + F.dropout(layer(self.norm(x), *more), self.dropout, self.training)
+    def forward(self, x: Tensor, *more: Tensor | None) -> Tensor:
+        return x + F.dropout(self.layer(self.norm(x), *more), self.dropout, self.training)
 
 
 class Block(nn.Module):
@@ -82,17 +82,31 @@ class Block(nn.Module):
 
     def __init__(self, config: Mapping, causal: bool, crosses: bool = False):
         super().__init__()
-        self.attention, self.feed_forward = Attention(config, causal), FeedForward(config)
-        self.around_attention, self.around_feed_forward = Around(config), Around(config)
+        self.attention = Residual(config, Attention(config, causal))
         if crosses:
-            self.cross_attention, self.around_cross_attention = CrossAttention(config), Around(config)
+            self.cross_attention = Residual(config, CrossAttention(config))
+        self.feed_forward = Residual(config, FeedForward(config))
 
     def forward(self, x: Tensor, visible: Tensor | None = None, memory: Tensor | None = None) -> Tensor:
         """visible: keys of the memory, where there is one, and otherwise of the sequence itself."""
-        x = self.around_attention(x, self.attention, visible if memory is None else None)
+        x = self.attention(x, visible if memory is None else None)
         if memory is not None:
-            x = self.around_cross_attention(x, self.cross_attention, memory, visible)
-        return self.around_feed_forward(x, self.feed_forward)
+            x = self.cross_attention(x, memory, visible)
+        return self.feed_forward(x)
+
+
+class Stack(nn.Module):
+    """Blocks, and a norm after the last."""
+
+    def __init__(self, config: Mapping, layers: int, causal: bool, crosses: bool = False):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block(config, causal, crosses) for _ in range(layers))
+        self.norm = nn.LayerNorm(config["width"], bias=config["bias"])
+
+    def forward(self, x: Tensor, *more: Tensor | None) -> Tensor:
+        for block in self.blocks:
+            x = block(x, *more)
+        return self.norm(x)
 
 
 class GPT(nn.Module):
@@ -102,17 +116,14 @@ class GPT(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(config["vocab_size"], config["width"])
         self.positions = nn.Embedding(config["max_length"], config["width"])
-        self.blocks = nn.ModuleList(Block(config, causal=True) for _ in range(config["layers"]))
-        self.norm = nn.LayerNorm(config["width"], bias=config["bias"])
+        self.decoder = Stack(config, config["layers"], causal=True)
         self.dropout = config["embedding_dropout"]
 
     def forward(self, inputs: Tensor, labels: Tensor) -> Tensor:
         """The mean loss.  Shapes: inputs and labels (B, T)."""
         x = self.embedding(inputs) + self.positions.weight[: inputs.shape[1]]
-        x = F.dropout(x, self.dropout, self.training)
-        for block in self.blocks:
-            x = block(x)
-        return F.cross_entropy(F.linear(self.norm(x), self.embedding.weight).flatten(0, 1), labels.flatten())
+        x = self.decoder(F.dropout(x, self.dropout, self.training))
+        return F.cross_entropy(F.linear(x, self.embedding.weight).flatten(0, 1), labels.flatten())
 
 
 class Seq2Seq(nn.Module):
@@ -122,9 +133,8 @@ class Seq2Seq(nn.Module):
         super().__init__()
         width, self.smoothing, self.dropout = config["width"], smoothing, config["embedding_dropout"]
         self.embedding = nn.Embedding(config["vocab_size"], width)
-        self.encoder = nn.ModuleList(Block(config, causal=False) for _ in range(config["encoder_layers"]))
-        self.decoder = nn.ModuleList(Block(config, True, crosses=True) for _ in range(config["decoder_layers"]))
-        self.encoder_norm, self.decoder_norm = (nn.LayerNorm(width, bias=config["bias"]) for _ in range(2))
+        self.encoder = Stack(config, config["encoder_layers"], causal=False)
+        self.decoder = Stack(config, config["decoder_layers"], causal=True, crosses=True)
         self.register_buffer("waves", waves(config["max_length"], width), persistent=False)
 
     def forward(self, sources: Tensor, inputs: Tensor, labels: Tensor, visible: Tensor | None, real: Tensor) -> Tensor:
@@ -134,13 +144,8 @@ class Seq2Seq(nn.Module):
         which of the B·T places hold a token, labels (N,). What is padding has no place in the output scores, which are
         the largest array.
         """
-        memory = self.embed(sources)
-        for block in self.encoder:
-            memory = block(memory, visible)
-        memory, x = self.encoder_norm(memory), self.embed(inputs)
-        for block in self.decoder:
-            x = block(x, visible, memory)
-        x = self.decoder_norm(x).flatten(0, 1).index_select(0, real)
+        memory = self.encoder(self.embed(sources), visible)
+        x = self.decoder(self.embed(inputs), visible, memory).flatten(0, 1).index_select(0, real)
         return F.cross_entropy(F.linear(x, self.embedding.weight), labels, label_smoothing=self.smoothing)
 
     def embed(self, ids: Tensor) -> Tensor:

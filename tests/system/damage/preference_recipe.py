@@ -50,7 +50,7 @@ def furnish(room: Path, make_gpt: Callable[..., Path]) -> None:
         write(name, lines(*(_ranked(text, f"Gladly. {reply}", reply) for text, reply in SAID)))(room)
     make_gpt(room / "chatty", template="control", output_bias=True)
     chat = load_model(room / "chatty")
-    chat.output_bias.data[END] += 6
+    chat.output.bias.data[END] += 6
     save_model(chat, room / "chatty")
     make_gpt(room / "wide", template="control", output_bias=True, width=24)
     for name, shape in ("judge", "chatty"), ("wide-judge", "wide"):

@@ -70,24 +70,23 @@ def _check(model: Seq2Seq | GPT, target: str | None, layer: int, head: int) -> N
 
 def _stacks(model: Seq2Seq | GPT) -> list[_Stack]:
     if isinstance(model, GPT):
-        return [_Stack("", model.trunk.input, model.trunk.blocks, model.trunk.norm)]
-    norms = (model.encoder_norm, model.decoder_norm) if model.config.norm == "pre" else (None, None)
+        return [_Stack("", model.trunk.input, model.trunk.decoder.blocks, model.trunk.decoder.norm)]
     return [
-        _Stack("Encoder, ", model.source, model.encoder, norms[0]),
-        _Stack("Decoder, ", model.target, model.decoder, norms[1]),
+        _Stack("Encoder, ", model.source, model.encoder.blocks, model.encoder.norm),
+        _Stack("Decoder, ", model.target, model.decoder.blocks, model.decoder.norm),
     ]
 
 
 def _owners(model: Seq2Seq | GPT, layer: int) -> set[Module]:
     """The modules that the page reads: other layers' maps would fill the memory."""
-    owners: set[Module] = {model}
+    owners: set[Module] = {model.output}
     for stack in _stacks(model):
         index = min(layer, len(stack.layers)) - 1
         owners |= {*modules(stack.input).values(), *modules(stack.layers[index]).values()}
         if stack.norm:
             owners.add(stack.norm)
         for other in (stack.layers[index - 1], stack.layers[-1]):
-            last = other.around_feed_forward
+            last = other.feed_forward
             owners |= {last, last.norm} - {None}
     return owners
 
@@ -163,21 +162,16 @@ def _layer(
             Numbers("x", _after(reading, stack.layers[number - 2]), words),
         ]
         sections.append(Section(f"{steps.where}: what it reads", blocks))
-    sections += [
-        *steps.enter(block.around_attention),
-        *steps.attention(block.attention, words),
-        *steps.leave(block.around_attention),
-    ]
+    sections += steps.residual(block.attention, *steps.attention(block.attention.layer, words))
     if isinstance(block, DecoderBlock):
-        around = block.around_cross_attention
-        sections += [*steps.enter(around), *steps.attention(block.cross_attention, memory), *steps.leave(around)]
-    around = block.around_feed_forward
-    return [*sections, *steps.enter(around), steps.feed_forward(block.feed_forward), *steps.leave(around)]
+        crossing = block.cross_attention
+        sections += steps.residual(crossing, *steps.attention(crossing.layer, memory))
+    return [*sections, *steps.residual(block.feed_forward, steps.feed_forward(block.feed_forward.layer))]
 
 
 def _after(reading: Reading, block: Layer | DecoderBlock) -> Array:
     """What a block returned."""
-    last = block.around_feed_forward
+    last = block.feed_forward
     return reading.found(last, "sum") if last.pre_norm or not last.norm else reading.found(last.norm, "output")
 
 
@@ -195,12 +189,12 @@ def _memory(reading: Reading, stack: _Stack, words: Sequence[str]) -> list[Secti
 
 def _output(reading: Reading, stack: _Stack) -> list[Section]:
     model, words = reading.model, reading.words
-    logits = reading.found(model, "logits")
+    logits = reading.found(model.output, "logits")
     log_probs = logits - log_sum_exp(logits)[:, None]
     size, width = model.output.table.shape
     best = np.argsort(-log_probs[-1], kind="stable")[:_CANDIDATES]
     names = labels(reading.tokenizer, best)
-    formula = f"logits = x tableᵀ{' + b' if model.output_bias else ''}"
+    formula = f"logits = x tableᵀ{' + b' if model.output.bias else ''}"
     formula += f"        ({len(words)}, {width}) · ({width}, {size}) → ({len(words)}, {size})"
     tied = "The table of the embedding once more" if model.output is stack.input.embedding else "A table of its own"
     return [

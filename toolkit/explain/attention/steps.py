@@ -22,11 +22,15 @@ class Steps:
     words: Sequence[str]  # a label for each row
     head: int  # from 0
 
-    def enter(self, residual: Residual) -> list[Section]:
+    def residual(self, residual: Residual, *layer: Section) -> list[Section]:
+        """The sections of a sub-layer, and what is around it."""
+        return [*self._enter(residual), *layer, *self._leave(residual)]
+
+    def _enter(self, residual: Residual) -> list[Section]:
         """The norm in front of a sub-layer, where it stands there."""
         return self._norm(residual.norm, "Norm before the sub-layer") if residual.norm and residual.pre_norm else []
 
-    def leave(self, residual: Residual) -> list[Section]:
+    def _leave(self, residual: Residual) -> list[Section]:
         """The sum around a sub-layer, and the norm behind it."""
         total = self._numbers("x + branch", residual, "sum")
         text = "What the sub-layer computed is added to what it was given: gradients pass the sum unchanged."
@@ -51,20 +55,20 @@ class Steps:
         ]
 
     def feed_forward(self, module: FeedForward) -> Section:
-        hidden, width = module.contract.weight.shape
-        inside, bias = module.expand, " + b₁" if module.expand.bias else ""
+        hidden, width = module.down.weight.shape
+        inside, bias = module.up, " + b₁" if module.up.bias else ""
         if isinstance(inside, GatedLinear):
             formula = f"[g | u] = x W₁{bias}        h = silu(g) · u"
         else:
             formula = f"h = {inside.activation}(x W₁{bias})"
         formula += f"        (T, {width}) → (T, {hidden})"
-        formula += f"\ny = h W₂{' + b₂' if module.contract.bias else ''}        (T, {hidden}) → (T, {width})"
+        formula += f"\ny = h W₂{' + b₂' if module.down.bias else ''}        (T, {hidden}) → (T, {width})"
         return self._section(
             "Feed-forward",
             Text("Every token by itself, with the same weights."),
             Formula(formula),
             self._numbers("h", inside, "output"),
-            self._numbers("y", module.contract, "output"),
+            self._numbers("y", module.down, "output"),
         )
 
     def _projections(self, module: SelfAttention | CrossAttention, keys: Sequence[str], name: str) -> Section:

@@ -41,7 +41,7 @@ def cross_attention_maps(model: Seq2Seq, source: Sequence[int], target: Sequence
     Row t belongs to the step that writes target token t, the last one to the end mark.
     """
     batch = translation_batch([np.asarray(source, np.int64)], [np.asarray(target, np.int64)])
-    modules = [block.cross_attention for block in model.decoder]
+    modules = [block.cross_attention.layer for block in model.decoder.blocks]
     recorder = Recorder(modules, ["probabilities"])
     tape = Tape(recorder=recorder)
     memory = model.encode(batch.sources, batch.source_rows, tape).copy()
@@ -51,7 +51,7 @@ def cross_attention_maps(model: Seq2Seq, source: Sequence[int], target: Sequence
 
 def self_attention_maps(model: GPT, ids: Sequence[int]) -> tuple[Array, Array]:
     """(L, H, T, T) for one text of a decoder-only model, and what its causal mask hides, (T, T)."""
-    modules: list[SelfAttention] = [block.attention for block in model.trunk.blocks]
+    modules: list[SelfAttention] = [block.attention.layer for block in model.trunk.decoder.blocks]
     recorder = Recorder(modules, ["probabilities"])
     model.read(np.asarray(ids, np.int64), Rows(np.array([len(ids)])), Tape(recorder=recorder))
     visible = causal_mask_with_past(np.zeros(1, np.int64), len(ids), len(ids))[0, 0].T

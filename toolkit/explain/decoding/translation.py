@@ -43,7 +43,7 @@ def translation_page(
     that it cannot decode with.
     """
     model, config = translator.model, config or GenerationConfig()
-    check_choice(len(model.decoder), model.config.heads, layer, head)
+    check_choice(len(model.decoder.blocks), model.config.heads, layer, head)
     source, cut = _source(translator, text)
     decoded = decoded_source(translator, source, config, candidates)
     with translator.arithmetic():
@@ -90,7 +90,7 @@ def _source(translator: Translator, text: str) -> tuple[list[int], list[str]]:
 
 def _source_section(translator: Translator, ids: Sequence[int], memory: Array) -> Section:
     count, width = memory.shape
-    layers = len(translator.model.encoder)
+    layers = len(translator.model.encoder.blocks)
     case = " The model takes its source in lower case." if translator.model.config.ignore_case else ""
     read = Text(
         f"The tokenizer cuts the text into {count - 1} tokens, and an end mark follows.{case} The encoder, {layers} "

@@ -1,0 +1,53 @@
+"""Formats of models on disk that earlier versions wrote: the names that parameters had, and the order they lay in."""
+
+import re
+
+from toolkit.functional.arrays import Array
+from toolkit.nn.module import Model, Parameter
+
+FORMATS = (1,)
+
+# Patterns of the names in format 1, applied one after the other, and what stands there now.
+_PARAMETERS = (
+    (r"^(encoder|decoder)\.(\d+)\.", r"\1.blocks.\2."),
+    (r"^(encoder|decoder)_norm\.", r"\1.norm."),
+    (r"\btrunk\.(blocks|norm)\.", r"trunk.decoder.\1."),
+    (r"^layers\.(\d+)\.", r"encoder.blocks.\1."),  # of an auto-encoder
+    (r"^norm\.", "encoder.norm."),
+    (r"(blocks\.\d+\.)(attention|cross_attention|feed_forward)\.", r"\1\2.layer."),
+    (r"\.around_(\w+)\.norm\.", r".\1.norm."),
+    (r"\.layer\.expand\.", ".layer.up."),
+    (r"\.layer\.contract\.", ".layer.down."),
+    (r"\boutput_bias$", "output.bias"),
+)
+
+_IN_BLOCK = re.compile(r".*\b(encoder|decoder)\.blocks\.(\d+)\.\w+\.(norm|layer)\.")
+
+
+def parameter_name(name: str) -> str:
+    """Return the name of today of a parameter by its name in format 1."""
+    for pattern, today in _PARAMETERS:
+        name = re.sub(pattern, today, name)
+    return name
+
+
+def renamed(arrays: dict[str, Array]) -> dict[str, Array]:
+    """Give the arrays of a model of format 1 their names of today."""
+    return {parameter_name(name): array for name, array in arrays.items()}
+
+
+def order_in_vector(model: Model) -> list[Parameter]:
+    """Return the parameters of a model in the order in which format 1 had them in one vector.
+
+    In a block, norms came after everything else; the last norms of stacks came after all blocks.
+    """
+    before = sorted(model.parameters().items(), key=lambda item: (not item[1].decay, *_place(*item)))
+    return [parameter for _, parameter in before]
+
+
+def _place(name: str, parameter: Parameter) -> tuple[bool, ...] | tuple[int, ...]:
+    if parameter.decay:
+        return ()
+    found = _IN_BLOCK.match(name)
+    inside = (found[1] == "decoder", int(found[2]), found[3] == "norm") if found else ()
+    return name.startswith("critic."), found is None, *inside
