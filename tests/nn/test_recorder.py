@@ -124,7 +124,8 @@ def blocks_of(model):
 
 def attentions_of(model):
     blocks = blocks_of(model)
-    return [b.attention for b in blocks] + [b.cross_attention for b in blocks if isinstance(b, DecoderBlock)]
+    crossing = [block.cross_attention for block in blocks if isinstance(block, DecoderBlock)]
+    return [residual.layer for residual in [*(block.attention for block in blocks), *crossing]]
 
 
 def values(recorder, owner, name):
