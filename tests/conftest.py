@@ -141,7 +141,7 @@ def talker(tokenizers):
         model.allocate(np.float64)
         model.initialize(np.random.default_rng(seed))
         model.vector *= 6
-        model.output_bias.data[[3, 7]] += end
+        model.output.bias.data[[3, 7]] += end
         return LanguageModel(model, tokenizer)
 
     return make

@@ -173,7 +173,7 @@ def test_only_the_end_marker_of_the_template_ends_a_reply(talker, name):
     template = make_template(name, talker(name).tokenizer, begin=True)
     for marker in END, EOS:
         model = talker(name, end=0.0, max_length=160).model
-        model.output_bias.data[marker] += 99
+        model.output.bias.data[marker] += 99
         found = generate_replies(model, template, CONVERSATIONS, dataclasses.replace(GREEDY, **SHORT))
         assert {answer == WrittenReply("", True) for answer in found} == {marker == template.end}
 

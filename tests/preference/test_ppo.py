@@ -52,7 +52,7 @@ def test_before_the_first_update_nothing_is_clipped_and_nobody_has_moved(tempera
 def test_the_first_gradient_is_that_of_reinforce() -> None:
     """-Σ A ∇log π, every token by itself through the cross-entropy of the language model."""
     policy = random_gpt(output_bias=True, bias=True)
-    policy.output_bias.data[never_written(END)] = -1e4  # the cross-entropy is over all tokens
+    policy.output.bias.data[never_written(END)] = -1e4  # the cross-entropy is over all tokens
     model, task = random_actor_critic(policy), task_of(policy, vf_coef=0.0)
     share = rollouts_of(model, task)
     found = gradient_of(model, lambda tape: task.loss(model, share, tape))

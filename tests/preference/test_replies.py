@@ -123,7 +123,7 @@ def test_a_normalized_score_has_mean_0_and_deviation_1_on_the_reference() -> Non
 
 def test_a_reference_that_never_ends_has_no_scale() -> None:
     reference = random_gpt(output_bias=True)
-    reference.output_bias.data[END] = -1e4
+    reference.output.bias.data[END] = -1e4
     with pytest.raises(DataError, match=r"^no reply of the model ends by itself: "):
         normalized_score(random_reward_model(), reference, PROMPTS, END, PPOConfig(max_new_tokens=4))
 
@@ -174,7 +174,7 @@ def next_token(model, prompt, end=END):
     """log-probabilities of all tokens after a prompt, in float64: minus infinity for what is never written."""
     tape = Tape(memory=Pool())
     x = model.read(np.asarray(prompt), Rows(np.array([len(prompt)])), tape)
-    logits = model.logits(x, tape)[-1].astype(np.float64)
+    logits = model.output.logits(x, tape)[-1].astype(np.float64)
     logits[never_written(end)] = -np.inf
     return logits - np.logaddexp.reduce(logits)
 

@@ -284,7 +284,7 @@ def test_the_loss_is_that_of_the_predicted_tokens(poems: RaggedStore) -> None:
     sums = task.loss(model, batch, Tape())
     rows = task.batch(batch)
     tape = Tape()
-    logits = model.logits(model.read(rows.inputs, rows.rows, tape), tape)
+    logits = model.output.logits(model.read(rows.inputs, rows.rows, tape), tape)
     log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     assert sums.tokens == len(rows.scored) < len(rows.labels)
     assert sums.loss == pytest.approx(-log_probs[rows.scored, rows.labels[rows.scored]].sum())

@@ -4,6 +4,7 @@ The sections of the page on training that show the gradient, the step, what it d
 """
 
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -179,9 +180,9 @@ def shares(model: Model, update: Update) -> list[Share]:
 
 
 def _part(name: str) -> str:
-    """ "decoder.0.attention" of "decoder.0.attention.output.weight", "trunk.norm" of "trunk.norm.gain"."""
-    words = name.split(".")
-    return ".".join(words[: -2 if len(words) > 3 else -1] or words)
+    """Return "decoder.blocks.0.attention" for all that this holds; elsewhere the name but for its last word."""
+    found = re.match(r"(.*blocks\.\d+\.\w+)\.", name)
+    return found[1] if found else name.rpartition(".")[0] or name
 
 
 class Example(NamedTuple):

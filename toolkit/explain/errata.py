@@ -110,7 +110,7 @@ def _of_models() -> dict[str, Any]:
     slope = central_difference(lambda: float(np.vdot(layer_norm(x, gain[0], bias[0])[0], dy)), x, direction, 1e-6)
     rows = np.ones((1, 1, 4, 16))
     return {
-        "last_norm": sum(math.prod(each.shape) for each in model.norm.parameters().values()),
+        "last_norm": sum(math.prod(each.shape) for each in model.encoder.norm.parameters().values()),
         "parameters": model.parameter_count,
         "arrays": len(model.parameters()),
         "off_by_print": abs(printed - slope),

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from textwrap import dedent
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,13 +52,12 @@ _HEADER = ("argument", "<gradient, d>", "central difference", "relative error")
 class SubLayer(Model):
     """A residual connection around a linear map, with the norm before it.  Shapes: (N, D) -> (N, D).
 
-    The pair of `toolkit.nn.blocks.Residual` is not of `toolkit.functional`, because a sub-layer stands between its two
-    halves; here that is a linear map.
+    The pair of `toolkit.nn.blocks.Residual` is not of `toolkit.functional`, because it holds a sub-layer; here that is
+    a linear map.
     """
 
     def __init__(self, width: int):
-        self.around = Residual(LayerNorm(width, eps=1e-3), dropout=0.0, pre_norm=True)
-        self.linear = Linear(width, width)
+        self.residual = Residual(LayerNorm(width, eps=1e-3), Linear(width, width))
 
     def forward(self, x: Array, tape: Tape) -> Array:
         """Add what a sub-layer f makes of x to x itself:
@@ -67,17 +66,16 @@ class SubLayer(Model):
 
         Shapes: (N, D) -> (N, D).
         """
-        return self.around.leave(x, self.linear.forward(self.around.enter(x, tape), tape), tape)
+        return self.residual.forward(x, tape)
 
-    def backward(self, dy: Array, tape: Tape, enter_backward: Callable = Residual.enter_backward) -> Array:
+    def backward(self, dy: Array, tape: Tape) -> Array:
         """Both paths lead to x, so their gradients add up:
 
             dx = dy + norm_backward(f_backward(dy))
 
         Returns dx (N, D).
         """
-        dx, dbranch = self.around.leave_backward(dy, tape)
-        return enter_backward(self.around, dx, self.linear.backward(dbranch, tape), tape)
+        return self.residual.backward(dy, tape)
 
 
 def _sub_layer(x: Array, gain: Array, shift: Array, weight: Array, bias: Array) -> tuple[Array, Any]:
@@ -93,7 +91,8 @@ def _sub_layer(x: Array, gain: Array, shift: Array, weight: Array, bias: Array) 
 def _sub_layer_backward(joined: Callable) -> Callable:
     def derivative(dy: Array, saved: Any) -> tuple[Array, ...]:
         model, tape = saved
-        dx = model.backward(dy, tape, joined)
+        model.residual.joined = MethodType(joined, model.residual)
+        dx = model.backward(dy, tape)
         return dx, *(tape.gradients[parameter] for parameter in model.parameters().values())
 
     return derivative
@@ -104,7 +103,7 @@ def _residual_arguments(rng: np.random.Generator, dtype: type) -> list[Array]:
     return [x, *parameters]
 
 
-RESIDUAL = Case("residual", _sub_layer, Residual.enter_backward, _residual_arguments, (), _sub_layer_backward)
+RESIDUAL = Case("residual", _sub_layer, Residual.joined, _residual_arguments, (), _sub_layer_backward)
 ALL_WRONG = [
     *WRONG,
     Wrong("residual", residual_without_the_way_around),
@@ -128,7 +127,7 @@ def pairs() -> dict[str, Pair]:
     for case in CASES:
         cases.setdefault(case.backward, []).append(case)
     found = [_pair(backward, tuple(own)) for backward, own in cases.items()]
-    functions = Residual.leave, Residual.enter_backward
+    functions = Residual.forward, Residual.joined
     found.append(Pair("residual", (SubLayer.forward, SubLayer.backward), functions, (), (RESIDUAL,)))
     return {pair.name: pair for pair in found}
 

@@ -166,7 +166,7 @@ def forced(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch, prior: Array) -
         x = model.read(batch.inputs, batch.rows, tape)
     else:
         x = model.decode(batch.inputs, model.encode(batch.sources, batch.source_rows, tape), batch.rows, tape)
-    logits = model.logits(x, tape)
+    logits = model.output.logits(x, tape)
     totals, best = log_sum_exp(logits), logits.argmax(axis=1)
     rows = np.arange(len(logits))
     return Forced(
@@ -180,7 +180,7 @@ def forced(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch, prior: Array) -
 
 def first_attention(model: Seq2Seq | GPT) -> SelfAttention:
     """Find the causal self-attention that reads the labels' inputs first."""
-    return (model.trunk.blocks if isinstance(model, GPT) else model.decoder)[0].attention
+    return (model.trunk.decoder if isinstance(model, GPT) else model.decoder).blocks[0].attention.layer
 
 
 def step_by_step(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch) -> Array:

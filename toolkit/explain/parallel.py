@@ -40,7 +40,7 @@ _VOCABULARY = 64  # scores of tokens are not what is timed
 def all_at_once(model: GPT, ids: Sequence[int], pool: Pool | None = None) -> Array:
     """Score every next token in one pass.  Shapes: (T,) -> (T, V)."""
     tape = Tape(memory=pool or Pool())
-    return model.logits(model.read(np.asarray(ids), Rows(np.array([len(ids)])), tape), tape)
+    return model.output.logits(model.read(np.asarray(ids), Rows(np.array([len(ids)])), tape), tape)
 
 
 def one_at_a_time(model: GPT, ids: Sequence[int], pool: Pool | None = None) -> Array:

@@ -258,19 +258,19 @@ class _Walk:
                 "Feed-forward",
                 "Every row by itself; W₁ and W₂ are identities, and nothing is negative here.",
                 Formula("h = relu(x W₁)        y = h W₂        (T, 2) → (T, 2) → (T, 2)"),
-                Numbers("h", self._read(model.feed_forward.expand, "output"), words),
-                Numbers("y", self._read(model.feed_forward.contract, "output"), words),
+                Numbers("h", self._read(model.feed_forward.layer.up, "output"), words),
+                Numbers("y", self._read(model.feed_forward.layer.down, "output"), words),
             ),
             Section(
                 "Residual",
                 "What came in is added to what came out.",
                 Formula("x + y        (T, 2)"),
-                Numbers("x + y", self._read(model.around, "sum"), words),
+                Numbers("x + y", self._read(model.feed_forward, "sum"), words),
             ),
             Section(
                 "Norm",
                 Formula("z = gain · (x - mean(x)) / √(var(x) + 1e-05)"),
-                Numbers("z", self._read(model.around.norm, "output"), words),
+                Numbers("z", self._read(model.feed_forward.norm, "output"), words),
                 "Of two numbers a norm leaves only which one is larger, as 1 and -1: real models are wider.",
             ),
         ]

@@ -84,14 +84,14 @@ TRIALS = [
     Trial(
         "residual, the way around lost",
         residual_without_the_way_around,
-        [(blocks.Residual, "enter_backward")],
+        [(blocks.Residual, "joined")],
         "Gradient vanishes → no training",
         "What lies below hears of the loss only through all sub-layers above it, one after the other.",
     ),
     Trial(
         "residual, the way through lost",
         residual_without_the_way_through,
-        [(blocks.Residual, "enter_backward")],
+        [(blocks.Residual, "joined")],
         "",
         "Every sub-layer is told what to add to the stream as if those above it took no notice of it.",
     ),

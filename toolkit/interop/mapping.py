@@ -24,7 +24,7 @@ from toolkit.models.seq2seq import Seq2SeqConfig
 
 # Our parameters with a row or an entry for each token.
 EMBEDDING, SOURCE, TARGET = "trunk.input.embedding.table", "source.embedding.table", "target.embedding.table"
-OUTPUT, OUTPUT_BIAS = "output.table", "output_bias"
+OUTPUT, OUTPUT_BIAS = "output.table", "output.bias"
 LM_HEAD = "lm_head.weight"  # the output table in all classes of transformers
 # Of tied tables, the one that the parameter is called after, by `config.tie`.
 TIED = {"all": SOURCE, "decoder": TARGET, True: EMBEDDING}
@@ -41,24 +41,24 @@ class _Stack(NamedTuple):
 
 
 GPT_POSITIONS = "trunk.input.positions.embedding.table"
-_GPT = {"decoder": _Stack("trunk.blocks.{}", "layers", "trunk.norm", GPT_POSITIONS)}
+_GPT = {"decoder": _Stack("trunk.decoder.blocks.{}", "layers", "trunk.decoder.norm", GPT_POSITIONS)}
 _SEQ2SEQ = {
-    "encoder": _Stack("encoder.{}", "encoder_layers", "encoder_norm", "source.positions.embedding.table"),
-    "decoder": _Stack("decoder.{}", "decoder_layers", "decoder_norm", "target.positions.embedding.table"),
+    "encoder": _Stack("encoder.blocks.{}", "encoder_layers", "encoder.norm", "source.positions.embedding.table"),
+    "decoder": _Stack("decoder.blocks.{}", "decoder_layers", "decoder.norm", "target.positions.embedding.table"),
 }
 
 # The parts of a layer, and our names of them; a layer of an encoder or a language model has no cross-attention.
 _PARTS = {
-    "attention_input": "attention.query_key_value",
-    "attention_output": "attention.output",
-    "attention_norm": "around_attention.norm",
-    "cross_query": "cross_attention.query",
-    "cross_key_value": "cross_attention.key_value",
-    "cross_output": "cross_attention.output",
-    "cross_norm": "around_cross_attention.norm",
-    "up": "feed_forward.expand",
-    "down": "feed_forward.contract",
-    "feed_forward_norm": "around_feed_forward.norm",
+    "attention_input": "attention.layer.query_key_value",
+    "attention_output": "attention.layer.output",
+    "attention_norm": "attention.norm",
+    "cross_query": "cross_attention.layer.query",
+    "cross_key_value": "cross_attention.layer.key_value",
+    "cross_output": "cross_attention.layer.output",
+    "cross_norm": "cross_attention.norm",
+    "up": "feed_forward.layer.up",
+    "down": "feed_forward.layer.down",
+    "feed_forward_norm": "feed_forward.norm",
 }
 _INTO_STREAM = ("attention_output", "cross_output", "down")  # maps whose outputs are added to the residual stream
 

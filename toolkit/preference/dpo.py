@@ -16,7 +16,7 @@ from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.parallel import in_order
 from toolkit.preference.pairs import Pairs, PairSums, PairTask, interleaved, pair_sums
-from toolkit.preference.replies import reply_batch, reply_log_probs, reply_log_probs_backward, sums_of_replies
+from toolkit.preference.replies import reply_batch, reply_log_probs, sums_of_replies
 from toolkit.training.task import Share
 
 # Tokens of the texts whose reference log-probabilities are computed together.
@@ -69,7 +69,7 @@ class DPOTask(PairTask):
         if tape.keeps:
             dchosen, drejected = preference_loss_backward(1.0, saved)
             dchosen -= (self.config.supervised / lengths[0::2]).astype(dchosen.dtype)
-            reply_log_probs_backward(model, np.repeat(interleaved(dchosen, drejected), lengths), tape)
+            model.backward(tape, np.repeat(interleaved(dchosen, drejected), lengths))
         sums = pair_sums(loss + self.config.supervised * likelihood, ratios * self.config.beta)
         return sums._replace(negative_log_likelihood=likelihood)
 

@@ -27,7 +27,6 @@ from toolkit.preference.replies import (
     never_written,
     reply_batch,
     reply_log_probs,
-    reply_log_probs_backward,
     write_replies,
 )
 from toolkit.training.task import Task
@@ -207,7 +206,7 @@ class PPOTask(Task):
         log_probs, entropies = reply_log_probs(model.policy, batch, tape, config.temperature, self._excluded)
         policy, saved = clipped_policy(log_probs, old, advantages, config.clip)
         if tape.keeps:
-            reply_log_probs_backward(model.policy, *clipped_policy_backward(1.0, saved), tape)
+            model.policy.backward(tape, *clipped_policy_backward(1.0, saved))
         values = model.critic.values(batch.inputs, batch.rows, batch.scored, tape)
         value_loss, saved = clipped_value(values, old_values, returns, config.value_clip)
         if tape.keeps:

@@ -14,8 +14,7 @@ from toolkit.decoding import ContinuationConfig
 from toolkit.decoding.generation import generate
 from toolkit.errors import DataError
 from toolkit.functional.arrays import Array
-from toolkit.functional.token_log_probs import token_log_probs, token_log_probs_backward
-from toolkit.models.gpt import GPT, GPTBatch, GPTConfig, at_rows
+from toolkit.models.gpt import GPT, GPTBatch, GPTConfig
 from toolkit.models.reward import ActorCritic
 from toolkit.nn.memory import Pool
 from toolkit.nn.rows import Rows
@@ -88,26 +87,11 @@ def reply_log_probs(
 
     batch: of `reply_batch`.
 
-    `reply_log_probs_backward` follows if the tape keeps. Only these rows are projected to the vocabulary; all others
+    `model.backward` follows if the tape keeps. Only these rows are projected to the vocabulary; all others
     are only read. temperature, excluded: for replies that were sampled so; see `token_log_probs`.
     """
-    x = model.read(batch.inputs, batch.rows, tape)
-    chosen = np.take(x, batch.scored, axis=0, out=tape.empty((len(batch.scored), x.shape[1]), x.dtype))
-    bias = model.output_bias and model.output_bias.data
-    labels = batch.labels[batch.scored]
-    found, saved = token_log_probs(chosen, model.output.table.data, bias, labels, temperature, excluded, tape.empty)
-    tape.push(model, (saved, batch.scored, len(x)))
-    return found
-
-
-def reply_log_probs_backward(model: GPT, dlog_probs: Array, tape: Tape) -> None:
-    """Add the gradient of the last `reply_log_probs` on this tape to the tape's gradients.  dlog_probs: (M,)."""
-    saved, scored, count = tape.pop(model)
-    dx, dtable, dbias = token_log_probs_backward(dlog_probs, saved, tape.empty)
-    tape.accumulate(model.output.table, dtable)
-    if model.output_bias:
-        tape.accumulate(model.output_bias, dbias)
-    model.trunk.backward(at_rows(dx, scored, count, tape), tape)
+    x = model.trunk.forward(batch.inputs, batch.rows, tape, batch.scored)
+    return model.output.log_probs(x, batch.labels[batch.scored], tape, temperature, excluded)
 
 
 def sums_of_replies(values: Array, lengths: Sequence[int]) -> Array:

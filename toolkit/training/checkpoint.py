@@ -16,11 +16,14 @@ from safetensors.numpy import save
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.models.autoencoder import AutoEncoder
+from toolkit.models.older import order_in_vector
 from toolkit.models.storage import (
     CONFIG_FILE,
+    FORMAT_VERSION,
     METRICS_FILE,
     WEIGHTS_FILE,
     load_model,
+    model_format,
     read_arrays,
     read_json,
     write_json,
@@ -91,7 +94,9 @@ def read_checkpoint(directory: Path) -> Checkpoint:
     for name, vector in vectors.items():
         if vector.shape != model.vector.shape or vector.dtype != np.float32 or not np.isfinite(vector).all():
             raise ModelError(f"{path} is damaged: {name!r} is not {len(model.vector)} finite float32 numbers")
-    vectors = {name: model.from_rows_first(vector) for name, vector in vectors.items()}
+    is_older = model_format(read_json(directory / CONFIG_FILE), directory) != FORMAT_VERSION
+    ordered = order_in_vector(model) if is_older else None
+    vectors = {name: model.from_rows_first(vector, ordered) for name, vector in vectors.items()}
     return Checkpoint(model, (vectors["first"], vectors["second"]), state, vectors.get("parameters"), directory)
 
 
