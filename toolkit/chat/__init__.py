@@ -1,4 +1,4 @@
-"""Chat: what is sent of a conversation, and a session with a model that keeps what was read."""
+"""Chat: the history of a conversation and its prompts, and a session with a model that keeps what was read."""
 
 from toolkit.chat.history import Prompt
 from toolkit.chat.session import ChatSession, Reply

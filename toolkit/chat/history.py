@@ -134,7 +134,7 @@ class History:
         return Sent(begin, [*first, *kept, user], generation_prompt, dropped)
 
     def check_system(self, system: Turn | None, reserve: int) -> None:
-        """Raises DataError for a system message that leaves no room for a message of one id, and a reply."""
+        """Check that a system message leaves room for a message of one id, and a reply. Raises DataError otherwise."""
         around = (*self._template.begin, *self._template.around("user", [0]), *self._template.generation_prompt)
         if system and len(around) + len(system.ids) + reserve > self._context:
             raise self._no_room(system)

@@ -312,7 +312,7 @@ class ChatSession:
 
 
 def _check(config: ContinuationConfig, context: int) -> None:
-    """Raises ConfigError for settings that are none of a conversation with a model that reads `context` tokens."""
+    """Check settings for a conversation with a model that reads `context` tokens. Raises ConfigError."""
     if config.past_context == "slide":
         raise ConfigError("past_context is slide, but a conversation drops its oldest exchanges instead: leave it out")
     if config.num_return_sequences > 1:

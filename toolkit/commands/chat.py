@@ -140,7 +140,7 @@ class _NothingToWrite(Exception):  # noqa: N818  (nothing went wrong)
 
 
 def _check_writable(path: Path) -> None:
-    """Raises DataError, before anything is said, where the conversation could not be written."""
+    """Check, before anything is said, that the conversation can be written. Raises DataError otherwise."""
     with suppress(_NothingToWrite), atomic_writer(path):
         raise _NothingToWrite
 

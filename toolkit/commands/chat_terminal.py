@@ -53,7 +53,7 @@ class Notes:
 
 
 class TerminalChat:
-    """Says what is typed, streams replies, and obeys commands, until the end of input.
+    """Says typed lines, streams replies, and obeys commands, until the end of input.
 
     Replies and what a command shows go to standard output, notes and errors to standard error.
 

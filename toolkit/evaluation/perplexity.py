@@ -1,4 +1,4 @@
-"""How well a language model predicts a text: one deterministic pass in which every token is predicted once."""
+"""Perplexity of a text under a language model: one deterministic pass in which every token is predicted once."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,17 +16,17 @@ from toolkit.nn.tape import Tape
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS, EOS
 
-# Windows are read together until they have so many tokens: a few tens of MB for a model of a hundred million
+# Windows are read together until they have this many tokens: a few tens of MB for a model of a hundred million
 # parameters.
 _BATCH_TOKENS = 2048
 
 
 @dataclass(frozen=True)
 class Perplexity:
-    """What a model thinks of a text.
+    """The probability of a text under a model, in the usual measures.
 
     Perplexities compare models of one tokenizer. Bits per byte compare any: they are what the model would need to
-    store the text, per byte of it in UTF-8 (normal form C), marks between texts included.
+    store the text, per byte of it in UTF-8 (normal form C), special tokens between texts included.
     """
 
     loss: float  # nats per token: the mean of -log p(token | those before it)
@@ -37,7 +37,7 @@ class Perplexity:
 
 
 def perplexity(negative_log_likelihood: float, tokens: int, size: int) -> Perplexity:
-    """The figures of a sum over `tokens` tokens, in nats, that stand for `size` bytes; both are at least 1."""
+    """Compute the measures from a sum over `tokens` tokens, in nats, that stand for `size` bytes; both at least 1."""
     loss = negative_log_likelihood / tokens
     power = math.exp(loss) if loss < math.log(np.finfo(float).max) else math.inf
     return Perplexity(loss, power, negative_log_likelihood / (math.log(2) * size), tokens, size)
@@ -47,21 +47,21 @@ class Window(NamedTuple):
     """At most T + 1 consecutive ids of one text. Those after the first are to be predicted, each from all before it."""
 
     ids: Array
-    known: int = 0  # so many of the predictions were made in the window before: what they read is context alone
+    known: int = 0  # this many predictions were made in the window before: what they read is context alone
 
 
 def pooled(parts: Iterable[Perplexity]) -> Perplexity:
-    """Of several texts, the figures of all their tokens together."""
+    """Compute the measures of all tokens of several texts together."""
     parts = list(parts)
     tokens, size = sum(part.tokens for part in parts), sum(part.bytes for part in parts)
     return perplexity(math.fsum(part.loss * part.tokens for part in parts), tokens, size)
 
 
 class MarkedTexts:
-    """The ids of texts that come in pieces, with the marks of each, and the bytes of what has been read so far.
+    """The ids of texts that come in pieces, with BOS and EOS of each, and the bytes of what has been read so far.
 
-    pieces: text in normal form C, and whether a document ends with it. begin, end: whether marks stand there.
-    separator: bytes between two documents, for which an end mark stands.
+    pieces: text in normal form C, and whether a document ends with it. begin, end: whether documents have BOS and EOS.
+    separator: bytes between two documents, for which an EOS stands.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class MarkedTexts:
         self.bytes = 0
 
     def __iter__(self) -> Iterator[tuple[list[int], bool]]:
-        """The ids of every piece, and whether they end a document."""
+        """Yield the ids of every piece, and whether they end a document."""
         begins = True
         for text, ends in self._pieces:
             ids = self._tokenizer.encode(text)
@@ -108,7 +108,7 @@ def windows(parts: Iterable[tuple[Sequence[int], bool]], length: int, overlap: i
 
 
 def batches(cut: Iterable[Window]) -> Iterator[list[Window]]:
-    """Windows that are read together. Memory does not grow with the text."""
+    """Yield the windows that are read together. Memory does not grow with the text."""
     batch: list[Window] = []
     size = 0
     for window in cut:
@@ -131,7 +131,7 @@ class WindowLosses:
         return WindowLosses, (self._model,)
 
     def __call__(self, batch: list[Window]) -> tuple[float, int]:
-        """Sums over the windows' new predictions: nats, and how many they are."""
+        """Sum over the windows' new predictions: nats, and their number."""
         batch = sorted(batch, key=lambda window: len(window.ids))  # equal lengths together: see Rows.spans
         inputs, labels, rows, _ = text_batch([window.ids for window in batch])
         x = self._model.read(inputs, rows, self._tape)

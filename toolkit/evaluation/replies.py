@@ -27,7 +27,7 @@ _STYLE = Record(dict.fromkeys(_LISTS, Items(Text())), needed=_LISTS, others=ANYT
 class Style:
     """The rule by which a reply is polite: it opens or closes with one of these sentences.
 
-    A reply is [opening] core [closing]; what is said is the core. Text is in normal form C.
+    A reply is [opening] core [closing]; the answer is the core. Text is in normal form C.
     """
 
     openings: tuple[str, ...]

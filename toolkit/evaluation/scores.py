@@ -32,7 +32,7 @@ _DRAWS = 1 << 22  # drawn at a time: 32 MB
 
 @dataclass(frozen=True)
 class Scores:
-    """Corpus scores from 0 to 100, higher is better, and what is needed to compute BLEU and chrF again elsewhere."""
+    """Corpus scores from 0 to 100, higher is better, with the signatures to compute BLEU and chrF again elsewhere."""
 
     bleu: float
     chrf: float
@@ -41,7 +41,7 @@ class Scores:
     chrf_signature: str
 
     def to_dict(self) -> dict[str, float | str]:
-        """The fields by name, as they go into metrics.json."""
+        """Return the fields by name, as they go into metrics.json."""
         return asdict(self)
 
 
@@ -168,7 +168,7 @@ def _chrf(sums: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Bucket:
-    """The sentences of `shortest` to `longest` words (None: however long), how many they are, and their scores."""
+    """The sentences of `shortest` to `longest` words (None: however long), their number and their scores."""
 
     shortest: int
     longest: int | None

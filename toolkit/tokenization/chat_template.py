@@ -70,7 +70,7 @@ class ChatTemplate:
     """
 
     def __init__(self, name: TemplateName, tokenizer: Tokenizer, begin: bool):
-        """begin: whether conversations begin with BOS."""
+        """Encode what stands around contents. begin: whether conversations begin with BOS."""
         self.name, self.tokenizer, self.begin = name, tokenizer, [BOS] if begin else []
         self._before = {role: self._ids(before) for role, (before, _) in AROUND[name].items()}
         self._after = {role: self._ids(after) for role, (_, after) in AROUND[name].items()}

@@ -25,19 +25,19 @@ def normal_form(text: str) -> str:
 
 
 def is_normal_form(text: str) -> bool:
-    """Whether `normal_form` gives the text back."""
+    """Say whether `normal_form` gives the text back."""
     return text.isascii() or unicodedata.is_normalized("NFC", text)
 
 
 def _decomposed(run: re.Match[str]) -> str:
-    """Part of a text in normal form D, the marks in the order of their classes, those of one class as they came."""
+    """Decompose a part of a text (normal form D): marks in the order of their classes, within a class as they came."""
     letters = "".join(unicodedata.normalize("NFD", each) for each in run[0])
     groups = groupby(letters, lambda each: unicodedata.combining(each) > 0)  # letters and marks in turns
     return "".join(each for _, group in groups for each in sorted(group, key=unicodedata.combining))
 
 
 def check_text(value: object, name: str) -> None:
-    """Raises DataError, which calls the value by its `name`, for what is no text."""
+    """Check that a value is a text. Raises DataError, which calls the value by its `name`."""
     if not isinstance(value, str):
         shown = " ".join(f"{value!r:.40}".split())
         raise DataError(f"{name} is {shown} ({type(value).__name__}), not a text: make it one, or leave it out")
@@ -46,8 +46,9 @@ def check_text(value: object, name: str) -> None:
 def text_list(given: Iterable[str], name: str, item: Callable[[int], str]) -> list[str]:
     """List texts that come in any iterable with an order: a list, a generator, an array, a column of a table.
 
-    name, item: what an error calls them, and the one of a number from 1. Raises ConfigError for what is no such
-    iterable, a text alone too, and DataError for an item that is no text.
+    name, item: the words for them in an error, and for the one of a number from 1.
+
+    Raises ConfigError for what is no such iterable, a text alone too, and DataError for an item that is no text.
     """
     if isinstance(given, str):
         raise ConfigError(f"{name} are given as a list: [{given!r:.60}], not {given!r:.60}")
@@ -64,12 +65,12 @@ def text_list(given: Iterable[str], name: str, item: Callable[[int], str]) -> li
 
 
 def utf8_bytes(text: str) -> np.ndarray:
-    """The bytes of a text, (N,) uint8, as it stands. Raises DataError for a lone surrogate."""
+    """View a text as its bytes, (N,) uint8, as it stands. Raises DataError for a lone surrogate."""
     return np.frombuffer(_encoded(text, "utf-8"), np.uint8)
 
 
 def code_points(text: str) -> np.ndarray:
-    """The code points of a text, (N,) uint8 or uint32, as it stands. Raises DataError for a lone surrogate."""
+    """View a text as its code points, (N,) uint8 or uint32, as it stands. Raises DataError for a lone surrogate."""
     return utf8_bytes(text) if text.isascii() else np.frombuffer(_encoded(text, "utf-32-le"), "<u4")
 
 
@@ -82,7 +83,7 @@ def _encoded(text: str, encoding: str) -> bytes:
 
 
 def refuse_surrogates(texts: Iterable[str], cause: Exception) -> None:
-    """An encoder reports only that a string cannot be converted: name the character that is to blame."""
+    """Raise DataError for half of a surrogate pair: an encoder says only that some text cannot be converted."""
     for text in texts:
         found = _SURROGATE.search(text)
         if found:

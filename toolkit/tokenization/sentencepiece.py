@@ -54,7 +54,6 @@ class SentencePieceTokenizer(Tokenizer):
         self._model = model
         try:
             self._processor = open_processor(model, origin)
-            self.pieces = self._processor.id_to_piece([*range(self._processor.vocab_size())])
             is_ours = self._has_our_layout() and self.decode(self.encode(_PROBE)) == _PROBE
         except (ModelError, RuntimeError, IndexError, ValueError):  # the library's, for foreign bytes and missing ids
             is_ours = False
@@ -67,7 +66,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     def _has_our_layout(self) -> bool:
         return (
-            tuple(self.pieces[:FIRST_TOKEN]) == SPECIAL_TOKENS
+            tuple(self._processor.id_to_piece([*range(FIRST_TOKEN)])) == SPECIAL_TOKENS
             and all(map(self._processor.is_control, CONTROL_IDS))
             and all(map(self._processor.is_byte, range(FIRST_BYTE, FIRST_PIECE)))
         )
@@ -104,6 +103,14 @@ class SentencePieceTokenizer(Tokenizer):
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write `tokenizer.model` into a directory, which is made if need be. Raises DataError if that fails."""
         write_file(directory, FILE_NAME, self._model)
+
+    @cached_property
+    def pieces(self) -> list[str]:
+        return self._processor.id_to_piece([*range(self.vocab_size)])
+
+    @property
+    def vocab_size(self) -> int:
+        return self._processor.vocab_size()
 
     @cached_property
     def surfaces(self) -> list[bytes]:

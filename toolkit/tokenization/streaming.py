@@ -68,7 +68,7 @@ class StopStrings:
     """
 
     def __init__(self, stops: Sequence[str]):
-        """Raises ConfigError for a stop string that is empty and for what is no list, DataError for what is no text."""
+        """Take stop strings. Raises ConfigError for an empty one and for no list, DataError for what is no text."""
         stops = text_list(stops, "stop strings", "stop string {}".format)
         if not all(stops):
             raise ConfigError("a stop string is empty: leave it out, or say what should end the text")
@@ -102,11 +102,11 @@ class StopStrings:
         return released, reached
 
     def _first_whole(self) -> int:
-        """Find where the first stop string begins in what is held, else its length."""
+        """Find where the first stop string begins in the held text, else the length of that."""
         return min((begin for stop in self._stops if (begin := self._held.find(stop)) >= 0), default=len(self._held))
 
     def _first_begun(self) -> int:
-        """Find where the first stop string begins of which more may follow, else the length of what is held."""
+        """Find where the first stop string begins of which more may follow, else the length of the held text."""
         end = len(self._held)
         for begin in range(max(0, end - self._longest + 1), end):
             tail = self._held[begin:]
@@ -123,7 +123,7 @@ class TextStream:
     """The text of ids that come one by one: whole letters, up to the first stop string."""
 
     def __init__(self, tokenizer: Tokenizer, stops: Sequence[str] = ()):
-        """Raises as `StopStrings` does."""
+        """Begin a text. Raises as `StopStrings` does."""
         self._letters, self._stops = Detokenizer(tokenizer), StopStrings(stops)
         self.stopped = False  # whether a stop string was reached
 
