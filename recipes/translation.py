@@ -18,13 +18,12 @@ import numpy as np
 
 from toolkit.commands.console import emit
 from toolkit.commands.recipe import carry_out, check_results, export, for_each_seed, opened, preparing, run_recipe, tell
-from toolkit.data.corpus import Corpus
 from toolkit.data.embedded import embedded
 from toolkit.data.filters import Filters
 from toolkit.data.lines import read_pairs
+from toolkit.data.pair_corpus import PairCorpus
 from toolkit.data.pairs import PairSource, open_sources
-from toolkit.data.sentences import spaced
-from toolkit.data.subwords import SubwordSampler
+from toolkit.data.sentences import SubwordSampler, spaced
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError
 from toolkit.evaluation.scores import Scores, bleu_chrf
@@ -185,13 +184,13 @@ def settings_of(recipe: Recipe, sources: list[PairSource], valid_sources: list[P
 
 def prepare(
     recipe: Recipe, run: Run, sources: list[PairSource], valid_sources: list[PairSource]
-) -> tuple[Corpus, Tokenizer]:
+) -> tuple[PairCorpus, Tokenizer]:
     """The corpus and the tokenizer of a run, in RUN/data; what an earlier start has left there is used."""
     directory = run.path / "data"
-    if Corpus.exists(directory):
-        corpus = Corpus.open(directory)
+    if PairCorpus.exists(directory):
+        corpus = PairCorpus.open(directory)
     else:
-        corpus = Corpus.build(
+        corpus = PairCorpus.build(
             directory, sources, valid_sources, recipe.filters, recipe.weights, recipe.valid_lines, recipe.reverse
         )
     if not corpus.encoded:
@@ -202,20 +201,20 @@ def prepare(
     return corpus, load_tokenizer(directory)
 
 
-def training_texts(corpus: Corpus, ignore_case: bool) -> Iterator[str]:
+def training_texts(corpus: PairCorpus, ignore_case: bool) -> Iterator[str]:
     """All training sentences, sources as the model will read them."""
     for source, target in zip(corpus.texts("train", "source"), corpus.texts("train", "target"), strict=True):
         yield from (spaced(source, ignore_case), spaced(target))
 
 
-def make_trainer(recipe: Recipe, run: Run, corpus: Corpus, tokenizer: Tokenizer) -> Trainer:
+def make_trainer(recipe: Recipe, run: Run, corpus: PairCorpus, tokenizer: Tokenizer) -> Trainer:
     evaluate = functools.partial(evaluate_pairs, tokenizer=tokenizer, pairs=corpus.example_texts("valid"))
     build = functools.partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size))
     task = make_task(recipe, corpus, tokenizer)
     return Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
 
 
-def make_task(recipe: Recipe, corpus: Corpus, tokenizer: Tokenizer) -> TranslationTask:
+def make_task(recipe: Recipe, corpus: PairCorpus, tokenizer: Tokenizer) -> TranslationTask:
     """The pairs as training reads them: with sampled subwords where that is asked for."""
     alpha, model, texts = recipe.training.subword_alpha, recipe.model, corpus.example_texts("train")
     sampler = SubwordSampler(tokenizer, texts, alpha, model.max_length, model.ignore_case) if alpha else None

@@ -59,5 +59,13 @@ def tell(line: str) -> None:
             print(escaped(line), file=sys.stderr, flush=True)
 
 
+def progress_bar(hidden: bool, **settings: Any) -> Any:
+    """Make a progress bar of `tqdm` on standard error, which is shown on a terminal only, and not if hidden."""
+    from tqdm import tqdm
+
+    tqdm.monitor_interval = 0  # its thread would be forked with the workers of training
+    return tqdm(file=sys.stderr, disable=hidden or None, **settings)  # `None`: where it is no terminal
+
+
 def _escape(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode()

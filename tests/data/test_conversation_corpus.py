@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from toolkit.chat import make_template
 from toolkit.data import conversation_corpus
-from toolkit.data.conversation_corpus import ConversationCorpus
-from toolkit.data.conversations import Conversation
-from toolkit.data.fitting import fitted
-from toolkit.data.messages import Message, messages_to_json
+from toolkit.data.conversation_corpus import ConversationCorpus, truncate
+from toolkit.data.conversations import Conversation, Message, messages_to_json
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer
 
@@ -80,7 +78,7 @@ def expected(messages, template, most):
 @settings(max_examples=150)
 def test_the_oldest_exchanges_go_and_the_system_message_stays(lengths, system, template, most):
     messages = talk(*(length for exchange in lengths for length in exchange), system=system)
-    (found,) = fitted([Conversation(messages, "x")], template, most)
+    (found,) = truncate([Conversation(messages, "x")], template, most)
     wanted = expected(messages, template, most)
     assert (found and (list(found.ids), list(found.supervised), found.dropped)) == wanted
     if found:
@@ -217,7 +215,7 @@ def test_one_conversation_is_too_few_to_take_some_out(build, seed):
 def test_a_failure_leaves_what_was_there(build, monkeypatch):
     corpus = build(numbered(3), numbered(1))
     before = stored(corpus, "train")
-    for name in "seal", "fitted":
+    for name in "finish_corpus", "truncate":
         with monkeypatch.context() as broken:
             broken.delattr(conversation_corpus, name)
             with pytest.raises(NameError):

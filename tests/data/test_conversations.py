@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.data.conversations import Question, read_conversations, read_tests
-from toolkit.data.messages import Message, messages_to_json
+from toolkit.data.conversations import Message, Question, messages_to_json, read_conversations, read_tests
 from toolkit.errors import DataError
 
 U, A = {"role": "user", "content": "Hello!"}, {"role": "assistant", "content": "Hi."}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.data.messages import (
+from toolkit.data.conversations import (
     Message,
     check_content,
     check_conversation,

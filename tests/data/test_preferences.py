@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.data.messages import Message, messages_to_json
+from toolkit.data.conversations import Message, messages_to_json
 from toolkit.data.preferences import Preference, read_preferences, read_rankings
 from toolkit.errors import DataError
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.data.repeated import among, seen_before, text_hashes
+from toolkit.data.filters import among, seen_before, text_hashes
 
 TEXTS = st.lists(st.binary(max_size=2))
 

@@ -5,8 +5,7 @@ import pytest
 
 from tests.checks import encode_pairs
 from tests.conftest import ENGLISH, NEPALI
-from toolkit.data.sentences import sentence_text
-from toolkit.data.subwords import SubwordSampler
+from toolkit.data.sentences import SubwordSampler, sentence_text
 from toolkit.errors import ConfigError
 from toolkit.tokenization import SentencePieceTokenizer
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from toolkit.data import survey, text_corpus
+from toolkit.data import text_corpus
 from toolkit.data.text_corpus import TextCorpus
 from toolkit.data.texts import Piece, line_documents, paragraph_documents
 from toolkit.errors import ConfigError, DataError
@@ -108,7 +108,7 @@ def test_bytes_are_those_of_the_text_with_what_stood_between_documents(build):
 
 
 def test_little_is_taken_out_of_much(build, monkeypatch):
-    monkeypatch.setattr(survey, "LARGEST_VALIDATION", 100)
+    monkeypatch.setattr(text_corpus, "LARGEST_VALIDATION", 100)
     corpus = build(Memory("\n".join(numbered(400)), "line"))
     assert 50 <= corpus.report["valid"]["bytes"] <= 110
     taken = texts(corpus, "valid")
@@ -148,7 +148,7 @@ def test_a_character_vocabulary_has_all_characters_of_both_sets(build):
 
 
 def test_a_sample_of_much_text_is_learned_from(build, monkeypatch):
-    monkeypatch.setattr(text_corpus, "_SAMPLE", 3 * survey.SLICE)
+    monkeypatch.setattr(text_corpus, "_SAMPLE", 3 * text_corpus.SLICE)
     words = " ".join(f"word{number}" for number in range(30_000))
     learned = []
     train = text_corpus.SentencePieceTokenizer.train
@@ -158,7 +158,7 @@ def test_a_sample_of_much_text_is_learned_from(build, monkeypatch):
         lambda texts, *rest: train(learned.extend(texts) or list(learned), *rest),
     )
     first = build(Memory(words, size=50_000), tokenizer="bpe")
-    assert 2 * survey.SLICE < sum(map(len, learned)) < 4 * survey.SLICE
+    assert 2 * text_corpus.SLICE < sum(map(len, learned)) < 4 * text_corpus.SLICE
     assert all(text in words for text in learned)
     files = snapshot(first.directory)
     learned.clear()
@@ -207,7 +207,7 @@ def test_a_share_that_is_none_is_refused(build, share):
 def test_a_failure_leaves_what_was_there(build, monkeypatch):
     corpus = build(Memory("some text " * 9))
     before = snapshot(corpus.directory)
-    for patch in ("seal", "_encode"):
+    for patch in ("finish_corpus", "_encode"):
         with monkeypatch.context() as broken:
             broken.delattr(text_corpus, patch)
             with pytest.raises(NameError):

@@ -12,7 +12,7 @@ import toolkit
 from tests.conftest import ENGLISH, NEPALI, _make_gpt, _make_model
 from tests.interop.foreign_models import make_llama, make_marian, put_into_shards
 from toolkit.chat.history import write_conversation
-from toolkit.data.messages import Message
+from toolkit.data.conversations import Message
 from toolkit.interop import export_model, import_model
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer
 from toolkit.training.checkpoint import TrainerState, write_training

@@ -9,9 +9,9 @@ from tests.checks import batch_of, encode_pairs, random_model, small_config
 from tests.conftest import ENGLISH, NEPALI
 from tests.training.small import small_task
 from toolkit.data.batches import Example
-from toolkit.data.examples import StoredExamples
+from toolkit.data.pair_corpus import StoredExamples
+from toolkit.data.sentences import SubwordSampler
 from toolkit.data.store import RaggedStore
-from toolkit.data.subwords import SubwordSampler
 from toolkit.nn.tape import Tape
 from toolkit.tokenization import SentencePieceTokenizer
 from toolkit.tokenization.special import EOS

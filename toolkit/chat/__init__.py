@@ -2,7 +2,7 @@
 
 from toolkit.chat.history import Prompt
 from toolkit.chat.session import ChatSession, Reply
-from toolkit.data.messages import check_conversation
+from toolkit.data.conversations import check_conversation
 from toolkit.tokenization.chat_template import ChatTemplate, Encoded, Message, make_template
 
 __all__ = [

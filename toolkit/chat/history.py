@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from toolkit.data.messages import check_conversation, messages_from_json, messages_to_json
+from toolkit.data.conversations import check_conversation, messages_from_json, messages_to_json
 from toolkit.decoding.state import common_prefix
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer

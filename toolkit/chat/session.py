@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from toolkit.chat.history import Exchange, History, Prompt, Sent, Turn, read_conversation, write_conversation
-from toolkit.data.messages import check_content
+from toolkit.data.conversations import check_content
 from toolkit.decoding import ContinuationConfig, Hypothesis, PrefixCache
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.models.gpt import GPT

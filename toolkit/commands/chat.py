@@ -15,8 +15,9 @@ from toolkit.chat import ChatSession
 from toolkit.commands.chat_terminal import Notes, TerminalChat
 from toolkit.commands.console import emit, emit_results, emit_text
 from toolkit.commands.lines import one_text, tell_one_text
+from toolkit.data.conversations import messages_to_json
 from toolkit.data.lines import arriving_bytes, arriving_lines
-from toolkit.data.messages import json_kind, messages_to_json
+from toolkit.data.objects import json_kind
 from toolkit.decoding import ContinuationConfig
 from toolkit.display import json_text
 from toolkit.errors import DataError, ToolkitError

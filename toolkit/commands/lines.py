@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 from toolkit.commands.console import has_more
 from toolkit.data.lines import LONGEST_LINE, LONGEST_TEXT, arriving_lines, count_lines, iter_lines, lines_of, opened
-from toolkit.display import counted, tell
+from toolkit.display import counted, progress_bar, tell
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.parallel import in_order
 
@@ -256,10 +256,7 @@ def with_progress(results: Iterator[list[str]], total: Callable[[], int | None],
     if not shown or sys.stderr is None or not sys.stderr.isatty():
         yield from results
         return
-    from tqdm import tqdm
-
-    tqdm.monitor_interval = 0  # its thread would be in the way of forking
-    with tqdm(total=total(), unit=" lines", file=sys.stderr, dynamic_ncols=True) as bar:
+    with progress_bar(False, total=total(), unit=" lines", dynamic_ncols=True) as bar:
         for result in results:
             yield result
             bar.update(len(result))

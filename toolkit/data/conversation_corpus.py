@@ -10,28 +10,22 @@ A directory:
 It is made in one pass over the files, of which some hundred conversations are in memory at a time.
 """
 
-import hashlib
-import json
-import sys
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from toolkit.data.conversations import Conversation, read_conversations
-from toolkit.data.fitting import Fitted, Template, fitted
-from toolkit.data.seal import check_seal, seal, sealed
-from toolkit.data.store import RaggedStore, RaggedWriter, chunks, read_report
-from toolkit.display import counted
+from toolkit.data.corpus import SPLITS, Corpus, Split, finish_corpus
+from toolkit.data.store import RaggedStore, RaggedWriter, chunks
+from toolkit.display import counted, progress_bar
 from toolkit.errors import ConfigError, DataError
 from toolkit.files import replaced_directory
-
-Split = Literal["train", "valid"]
-SPLITS: tuple[Split, ...] = ("train", "valid")
-REPORT_FILE = "corpus.json"
+from toolkit.tokenization.chat_template import ChatTemplate, Encoded, Message
 
 _NARROW = 2**16  # ids below it are stored as uint16
 _TOGETHER = 256  # conversations that are written together
@@ -39,7 +33,7 @@ _PLACES = 3  # that are named of what was shortened or left out
 
 
 @dataclass
-class Finding:
+class TooLong:
     """Conversations that are too long: how many, of how many exchanges that were dropped, and where the first are."""
 
     conversations: int = 0
@@ -53,32 +47,14 @@ class Finding:
             self.places.append(place)
 
 
-class ConversationCorpus:
-    """Conversations as ids, in a directory; made by `build`, and made again from the disk by `open`.
-
-    report: what was read and what it became, for JSON. fingerprint: a hexadecimal digest (SHA-256) of the ids and of
-    what is supervised.
-    """
+class ConversationCorpus(Corpus):
+    """Conversations as ids, in a directory; made by `build`, and made again from the disk by `open`."""
 
     def __init__(self, directory: Path):
         """Open a directory without comparing checksums; see `open`."""
-        self.directory = directory
-        self.report: dict[str, Any] = read_report(directory / REPORT_FILE)
+        super().__init__(directory)
         self._ids = {split: RaggedStore(directory / f"{split}.ids") for split in SPLITS}
         self._supervised = {split: RaggedStore(directory / f"{split}.supervised") for split in SPLITS}
-        sums = {name: checksum for name, checksum in sealed(directory).items() if name != REPORT_FILE}
-        self.fingerprint = hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
-
-    @staticmethod
-    def exists(directory: Path) -> bool:
-        """Whether a directory holds a corpus."""
-        return (directory / REPORT_FILE).exists()
-
-    @classmethod
-    def open(cls, directory: Path) -> "ConversationCorpus":
-        """Open a corpus that was built earlier. Raises DataError if anything in it is missing or damaged."""
-        check_seal(directory)
-        return cls(directory)
 
     @classmethod
     def build(
@@ -86,7 +62,7 @@ class ConversationCorpus:
         directory: Path,
         train: Sequence[Path],
         valid: Sequence[Path],
-        template: Template,
+        template: ChatTemplate,
         max_length: int,
         valid_share: float = 0.05,
         seed: int = 0,
@@ -97,7 +73,7 @@ class ConversationCorpus:
         valid: where there are none, one in 1 / `valid_share` training conversations, drawn with `seed`, is validated on
             instead of trained on.
         max_length: the most tokens that a model reads. As it predicts every token from those before, a conversation has
-            one more at most: a longer one is shortened (see `fitted`), or left out; both are counted.
+            one more at most: a longer one is shortened (see `truncate`), or left out; both are counted.
         quiet: no progress is shown on a terminal.
 
         Raises DataError for what `read_conversations` refuses, if nothing is left for one of the sets and if
@@ -111,14 +87,10 @@ class ConversationCorpus:
                 f"valid_share is {valid_share:g}: take out more than 0 and at most 0.5 of the conversations"
             )
         with replaced_directory(directory) as new:
-            with _Building(new, template, max_length) as building:
-                building.read(valid, "valid", quiet)
-                building.read(train, "train", quiet, 0 if valid else round(1 / valid_share), seed)
-            report = building.report(taken_out=not valid)
-            text = json.dumps(report, ensure_ascii=False, indent=2) + "\n"
-            # Names of files need not be Unicode.
-            (new / REPORT_FILE).write_text(text, encoding="utf-8", errors="backslashreplace")
-            seal(new)
+            with _Builder(new, template, max_length) as builder:
+                builder.read(valid, "valid", quiet)
+                builder.read(train, "train", quiet, 0 if valid else round(1 / valid_share), seed)
+            finish_corpus(new, builder.report(taken_out=not valid))
         return cls(directory)
 
     def ids(self, split: Split) -> RaggedStore:
@@ -130,11 +102,11 @@ class ConversationCorpus:
         return self._supervised[split]
 
     def text_bytes(self, split: Split) -> int:
-        """The bytes in UTF-8 of the replies that the supervised tokens of a set stand for; for bits per byte."""
+        """Count the bytes in UTF-8 of the replies that the supervised tokens of a set stand for; for bits per byte."""
         return self.report[split]["bytes"]
 
     def describe(self) -> list[str]:
-        """What was read and what it became, in sentences."""
+        """Say what was read and what it became, in sentences."""
         lines = []
         for split, name in ("train", "training"), ("valid", "validation"):
             part = self.report[split]
@@ -144,8 +116,7 @@ class ConversationCorpus:
                 f"{name}: {conversations} of {counted(part['exchanges'], 'exchange')}, "
                 f"{part['tokens']:,} tokens, {part['supervised']:,} of them to be learned{taken}"
             )
-            sources = [source for source in self.report["sources"] if source["split"] == split]
-            for source in sources if len(sources) > 1 else ():
+            for source in self._sources(split):
                 lines.append(f"    {source['name']}: {counted(source['conversations'], 'conversation')}")
             lines += [f"    {self._sentence(kind, part[kind])}" for kind in _WORDS if part[kind]["conversations"]]
         return lines
@@ -179,14 +150,14 @@ class _Counts:
     tokens: int = 0
     supervised: int = 0
     bytes: int = 0
-    shortened: Finding = field(default_factory=Finding)
-    left_out: Finding = field(default_factory=Finding)
+    shortened: TooLong = field(default_factory=TooLong)
+    left_out: TooLong = field(default_factory=TooLong)
 
 
-class _Building:
+class _Builder:
     """Writes the stores of a corpus, as a context manager, and counts."""
 
-    def __init__(self, directory: Path, template: Template, max_length: int):
+    def __init__(self, directory: Path, template: ChatTemplate, max_length: int):
         self._template, self._max_length = template, max_length
         dtype = np.uint16 if template.tokenizer.vocab_size <= _NARROW else np.int32
         self._sources: list[dict[str, Any]] = []
@@ -199,7 +170,7 @@ class _Building:
             for split in SPLITS
         }
 
-    def __enter__(self) -> "_Building":
+    def __enter__(self) -> "_Builder":
         with ExitStack() as stack:
             for writers in self._writers.values():
                 for writer in writers:
@@ -225,11 +196,8 @@ class _Building:
                 self._write(conversations, one)
 
     def _reading(self, paths: Sequence[Path], split: Split, quiet: bool) -> Iterator[Conversation]:
-        from tqdm import tqdm
-
-        tqdm.monitor_interval = 0  # its thread would be forked with the workers of training
-        hidden = True if quiet or not paths else None  # `None`: shown on a terminal only
-        with tqdm(desc="encoding", unit=" conversations", file=sys.stderr, disable=hidden, leave=False) as bar:
+        hidden = quiet or not paths
+        with progress_bar(hidden, desc="encoding", unit=" conversations", leave=False) as bar:
             for path in paths:
                 count = 0
                 for conversation in read_conversations(path):
@@ -240,8 +208,8 @@ class _Building:
 
     def _write(self, conversations: Sequence[Conversation], split: Split) -> None:
         counts = self._counts[split]
-        written: list[Fitted] = []
-        found = fitted(conversations, self._template, self._max_length + 1)
+        written: list[Truncated] = []
+        found = truncate(conversations, self._template, self._max_length + 1)
         for (messages, place), one in zip(conversations, found, strict=True):
             exchanges = len(messages) // 2  # a system message makes the number odd
             if one is None:
@@ -261,7 +229,7 @@ class _Building:
         supervised.extend([bytes(one.supervised) for one in written])
 
     def report(self, taken_out: bool) -> dict[str, Any]:
-        """What was read, and what it became. Raises DataError where nothing is left of one of the sets."""
+        """Report what was read, and what it became. Raises DataError where nothing is left of one of the sets."""
         for split, counts in self._counts.items():
             if not counts.conversations:
                 longer = " that is short enough" if counts.left_out.conversations else ""
@@ -272,3 +240,55 @@ class _Building:
         for split, counts in self._counts.items():
             report[split] = asdict(counts) | {"taken_out": taken_out and split == "valid"}
         return report
+
+
+class Truncated(NamedTuple):
+    """A conversation up to its last id that is learned; `dropped`: how many exchanges are not in it."""
+
+    ids: Sequence[int]
+    supervised: Sequence[bool]
+    dropped: int
+
+
+def truncate(conversations: Sequence[Conversation], template: ChatTemplate, most: int) -> list[Truncated | None]:
+    """Encode conversations, and truncate each to at most `most` ids.
+
+    Of a longer conversation the oldest exchanges are dropped, as few of them as possible, and the system message is
+    kept; None stands for one of which not even the last exchange fits.
+
+    Raises DataError, naming the place, for what the tokenizer cannot read.
+    """
+    whole = [_trimmed(one) for one in _encode(conversations, template)]
+    return [
+        Truncated(*encoded, 0) if len(encoded[0]) <= most else _shortened(messages, template, most)
+        for (messages, _), encoded in zip(conversations, whole, strict=True)
+    ]
+
+
+def _encode(conversations: Sequence[Conversation], template: ChatTemplate) -> Sequence[Encoded]:
+    try:
+        return template.encode_many([messages for messages, _ in conversations])
+    except DataError:  # one by one, to say which
+        for messages, place in conversations:
+            try:
+                template.encode(messages)
+            except DataError as error:
+                raise DataError(f"{place}: {error}") from error
+        raise
+
+
+def _shortened(messages: Sequence[Message], template: ChatTemplate, most: int) -> Truncated | None:
+    system = int(messages[0].role == "system")
+    exchanges = (len(messages) - system) // 2
+
+    def without(dropped: int) -> Encoded:
+        return _trimmed(template.encode([*messages[:system], *messages[system + 2 * dropped :]]))
+
+    dropped = 1 + bisect_left(range(1, exchanges), True, key=lambda number: len(without(number)[0]) <= most)
+    return Truncated(*without(dropped), dropped) if dropped < exchanges else None
+
+
+def _trimmed(encoded: Encoded) -> Encoded:
+    ids, supervised = encoded
+    end = len(supervised) - supervised[::-1].index(True)
+    return ids[:end], supervised[:end]

@@ -1,268 +1,98 @@
-"""A corpus on the disk: the pairs that a model is trained and validated on, as text and as ids.
+"""What the corpora on the disk have in common: a directory with a report, and the checksums of everything in it.
 
-A directory:
-
-    corpus.json             what was read, kept and left out, and why
-    source.*, target.*      stores of all texts that passed the filters, tidy, in UTF-8
-    lines.npy               the line of each in its source
-    train.npy, valid.npy    which of them (rows) are trained and validated on
-    ids/                    once encoded: for either set the ids of both sides, and the rows they belong to
-    checksums.json          in both directories, of what is in them
-
-Texts and ids are mapped, not read, so that a corpus may be larger than memory.
+corpus.json       what was read, and what it became
+checksums.json    the SHA-256 of every file: what was damaged on the disk is noticed before it is trained on
 """
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict
-from hashlib import sha256
+import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-import numpy as np
+from toolkit.data.store import damaged, read_report
+from toolkit.untrusted import Record, Text, open_regular
 
-from toolkit.data.examples import StoredExamples, StoredPairs, stored_text
-from toolkit.data.filters import Filters, Finding, Findings, sentence
-from toolkit.data.gathering import SPLITS, Gathering, Split
-from toolkit.data.origins import Origins
-from toolkit.data.pairs import PairSource
-from toolkit.data.seal import SEAL_FILE, check_seal, seal, sealed
-from toolkit.data.sentences import sentence_ids
-from toolkit.data.store import CHUNK, ArrayWriter, RaggedStore, RaggedWriter, chunks, map_array, read_report
-from toolkit.errors import ConfigError, DataError
-from toolkit.files import replaced_directory
-from toolkit.tokenization import Tokenizer
+Split = Literal["train", "valid"]
+SPLITS: tuple[Split, ...] = ("train", "valid")
+REPORT_FILE, CHECKSUMS_FILE = "corpus.json", "checksums.json"
 
-REPORT_FILE, IDS = "corpus.json", "ids"
+_CHECKSUMS = Record(others=Text())
 
 
 class Corpus:
-    """Training and validation pairs in a directory; made by `build`, and made again from the disk by `open`."""
+    """What is trained and validated on, in a directory; each kind has a `build`, which makes it from its sources."""
 
-    def __init__(self, directory: Path, places: Sequence[Callable[[int], str]] | None = None):
-        """Open a directory; places: how each source names its lines (see `Origins`). See `open` for errors."""
+    def __init__(self, directory: Path):
+        """Open a directory without comparing checksums; see `open`."""
         self.directory = directory
-        self._report = read_report(directory / REPORT_FILE)
-        self._texts = {side: RaggedStore(directory / side) for side in ("source", "target")}
-        self._rows = {split: map_array(directory / f"{split}.npy") for split in SPLITS}
-        begins = [source["begin"] for source in self._report["sources"]]
-        names = [source["name"] for source in self._report["sources"]]
-        self._origins = Origins(
-            begins, map_array(directory / "lines.npy"), places or [f"{name}, line {{}}".format for name in names]
-        )
+        self._report: dict[str, Any] = read_report(directory / REPORT_FILE)
+        self._checksums = read_checksums(directory)
 
     @staticmethod
     def exists(directory: Path) -> bool:
-        """Whether a directory holds a corpus."""
+        """Does a directory hold a corpus?"""
         return (directory / REPORT_FILE).exists()
 
     @classmethod
-    def open(cls, directory: Path) -> "Corpus":
+    def open(cls, directory: Path) -> Self:
         """Open a corpus that was built earlier. Raises DataError if anything in it is missing or damaged."""
-        check_seal(directory)
-        corpus = cls(directory)
-        if corpus.encoded:
-            check_seal(directory / IDS)
-        return corpus
-
-    @classmethod
-    def build(
-        cls,
-        directory: Path,
-        train: Sequence[PairSource],
-        valid: Sequence[PairSource],
-        filters: Filters,
-        weights: Sequence[float] = (),
-        valid_lines: int = 200,
-        reverse: bool = False,
-    ) -> "Corpus":
-        """Read all sources and write a corpus in the place of `directory`, which stays as it was if that fails.
-
-        valid: where there are none, `valid_lines` pairs are taken evenly out of the training pairs. Of the filters,
-            validation pairs meet only the one for blank sides. weights: how often an epoch has the pairs of each
-            training source, see `epoch_batches`; none: once. reverse: sources become targets, and targets sources.
-
-        Raises DataError for what sources and filters refuse, if nothing is left to train or validate on and if
-        `directory` cannot be written, ConfigError for weights that do not fit.
-        """
-        weights = _checked_weights(weights, len(train))
-        with replaced_directory(directory) as new:
-            with Gathering(new, filters, reverse) as gathering:
-                for source in valid:
-                    gathering.read(source, "valid")
-                for source in train:
-                    gathering.read(source, "train")
-            rows = gathering.choose(valid_lines)
-            for split in SPLITS:
-                np.save(new / f"{split}.npy", rows[split])
-            report = _report_of(gathering, rows, filters, weights)
-            _write_report(new / REPORT_FILE, report | {"fingerprint": _fingerprint(new, rows)})
-            seal(new)
-        return cls(directory, [source.place for source in (*valid, *train)])
+        check_checksums(directory)
+        return cls(directory)
 
     @property
     def report(self) -> dict[str, Any]:
-        """What was read, kept and left out, for JSON; what encoding left out too, once it is done."""
-        report = json.loads(json.dumps(self._report))
-        if self.encoded:
-            encoding = read_report(self.directory / IDS / REPORT_FILE)
-            for split in SPLITS:
-                report[split]["encoded"] = encoding[split]["encoded"]
-                report[split]["findings"] |= encoding[split]["findings"]
-            report["limits"] |= encoding["limits"]
-        return report
+        """What was read and what it became, for JSON."""
+        return self._report
 
     @property
     def fingerprint(self) -> str:
-        """A hexadecimal digest (SHA-256) of all pairs that were kept, in their order."""
-        return self._report["fingerprint"]
+        """A hexadecimal digest (SHA-256) of all files but the report."""
+        sums = {name: checksum for name, checksum in self._checksums.items() if name != REPORT_FILE}
+        return hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
 
-    def describe(self) -> list[str]:
-        """What was read, kept and left out, in sentences."""
-        report, lines = self.report, []
-        for split, name in ("train", "training"), ("valid", "validation"):
-            part = report[split]
-            taken = f"{part['taken_out']:,} taken out of the training pairs, " if part["taken_out"] else ""
-            lines.append(f"{name} pairs: {taken or format(part['read'], ',') + ' read, '}{part['kept']:,} kept")
-            sources = [source for source in report["sources"] if source["split"] == split]
-            for source in sources if len(sources) > 1 else ():
-                weight = f", weight {source['weight']:g}" if source["weight"] != 1 else ""
-                lines.append(f"    {source['name']}: {source['read']:,} read, {source['kept']:,} kept{weight}")
-            for kind, finding in part["findings"].items():
-                lines.append(f"    {sentence(Finding(**finding), kind, report['limits'])}")
-        return lines
-
-    def texts(self, split: Split, side: Literal["source", "target"]) -> Iterator[str]:
-        """The texts of one side, tidy, read from the disk one by one."""
-        return (stored_text(self._texts[side], row) for row in self._rows[split].tolist())
-
-    def pairs(self, split: Split) -> list[tuple[str, str]]:
-        """All pairs of a set, in memory."""
-        return list(self._pairs_of(self._rows[split]))
-
-    def _pairs_of(self, rows: np.ndarray) -> StoredPairs:
-        return StoredPairs(self._texts["source"], self._texts["target"], rows)
-
-    @property
-    def encoded(self) -> bool:
-        """Whether the corpus holds ids."""
-        return (self.directory / IDS / REPORT_FILE).exists()
-
-    def encode(self, tokenizer: Tokenizer, max_length: int, ignore_case: bool) -> None:
-        """Write the ids of all pairs, in the place of earlier ones; pairs that are too long are left out and counted.
-
-        max_length: the most tokens that either side may have, its end mark included. ignore_case: sources are read in
-        lower case. Raises DataError if no pair is left for one of the sets and if the ids cannot be written.
-        """
-        settings = {"max_tokens": max_length - 1, "ignore_case": ignore_case, "vocab_size": tokenizer.vocab_size}
-        report: dict[str, Any] = {"limits": settings}
-        with replaced_directory(self.directory / IDS) as new:
-            for split in SPLITS:
-                findings: Findings = {}
-                count = self._encode_split(split, new, tokenizer, max_length, ignore_case, findings)
-                if count == 0:
-                    raise DataError(
-                        f"every {'training' if split == 'train' else 'validation'} pair has a side of more than "
-                        f"{max_length - 1} tokens: raise --model.max-length, or cut the sentences shorter"
-                    )
-                report[split] = {"encoded": count, "findings": {kind: asdict(f) for kind, f in findings.items()}}
-            _write_report(new / REPORT_FILE, report)
-            own = {*sealed(self.directory), SEAL_FILE}
-            # What somebody has put beside the corpus, which is the tokenizer, belongs to the ids.
-            seal(new, [path for path in self.directory.iterdir() if path.is_file() and path.name not in own])
-
-    def _encode_split(
-        self, split: Split, new: Path, tokenizer: Tokenizer, max_length: int, ignore_case: bool, findings: Findings
-    ) -> int:
-        """Write the ids of one set; returns the number of pairs that fit."""
-        with ExitStack() as stack:
-            source, target = (
-                stack.enter_context(RaggedWriter(new / f"{split}.{side}", np.int32)) for side in ("source", "target")
-            )
-            kept = stack.enter_context(ArrayWriter(new / f"{split}.rows.npy", np.int64))
-            for begin in range(0, len(self._rows[split]), CHUNK):
-                rows = self._rows[split][begin : begin + CHUNK]
-                pairs = list(self._pairs_of(rows))
-                sources = sentence_ids(tokenizer.source, (text for text, _ in pairs), ignore_case)
-                targets = sentence_ids(tokenizer, (text for _, text in pairs))
-                fits = np.array([max(len(s), len(t)) < max_length for s, t in zip(sources, targets, strict=True)])
-                for row in rows[~fits].tolist():
-                    findings.setdefault("tokens", Finding()).add(lambda row=row: self._origins.place(row))
-                chosen = np.flatnonzero(fits).tolist()
-                source.extend([sources[index] for index in chosen])
-                target.extend([targets[index] for index in chosen])
-                kept.append(rows[fits])
-        return kept.length
-
-    def examples(self, split: Split) -> StoredExamples:
-        """The encoded pairs of a set. Raises DataError if the corpus is not encoded, or damaged."""
-        ids = self.directory / IDS
-        return StoredExamples(RaggedStore(ids / f"{split}.source"), RaggedStore(ids / f"{split}.target"))
-
-    def example_texts(self, split: Split) -> StoredPairs:
-        """The texts behind `examples`, in the same order."""
-        return self._pairs_of(self._example_rows(split))
-
-    def repeats(self) -> np.ndarray | None:
-        """How often an epoch has each training example, (examples,), for `epoch_batches`; None where all is once."""
-        weights = np.array([source["weight"] for source in self._report["sources"]], np.float32)
-        if (weights == 1).all():
-            return None
-        return weights[self._origins.sources_of(self._example_rows("train"))]
-
-    def _example_rows(self, split: Split) -> np.ndarray:
-        return map_array(self.directory / IDS / f"{split}.rows.npy")
+    def _sources(self, split: Split) -> list[dict[str, Any]]:
+        """What the report says of each source of a set, where there are several."""
+        sources = [source for source in self._report["sources"] if source["split"] == split]
+        return sources if len(sources) > 1 else []
 
 
-def _checked_weights(weights: Sequence[float], sources: int) -> list[float]:
-    if len(weights) not in (0, sources):
-        raise ConfigError(
-            f"the weights are {len(weights)} and the sources of training pairs {sources}: "
-            "give one weight for each source, or none"
-        )
-    for weight in weights:
-        if not 0 < weight < float("inf"):
-            raise ConfigError(f"one of the weights is {weight:g}: it must be above 0, and 1 is once in an epoch")
-    return list(weights) or [1.0] * sources
-
-
-def _report_of(
-    gathering: Gathering, rows: dict[Split, np.ndarray], filters: Filters, weights: Sequence[float]
-) -> dict[str, Any]:
-    all_rows = np.concatenate([rows[split] for split in SPLITS])
-    kept = np.bincount(gathering.origins().sources_of(all_rows), minlength=len(gathering.sources)).tolist()
-    given = len(gathering.sources) - len(weights)
-    sources = [
-        {"name": source.name, "split": split, "read": read, "kept": count, "weight": weight, "begin": begin}
-        for (source, split), read, count, weight, begin in zip(
-            gathering.sources, gathering.read_from, kept, [1.0] * given + [*weights], gathering.begins, strict=True
-        )
-    ]
-    taken = 0 if given else len(rows["valid"])
-    splits = {
-        split: {
-            "read": sum(source["read"] for source in sources if source["split"] == split),
-            "kept": len(rows[split]),
-            "taken_out": taken if split == "valid" else 0,
-            "findings": {kind: asdict(finding) for kind, finding in gathering.findings[split].items()},
-        }
-        for split in SPLITS
-    }
-    return {"sources": sources, "limits": asdict(filters), **splits}
-
-
-def _fingerprint(directory: Path, rows: dict[Split, np.ndarray]) -> str:
-    """No tidy text has a line feed, and no text is empty, so that the parts cannot run into each other."""
-    digest = sha256()
-    source, target = RaggedStore(directory / "source"), RaggedStore(directory / "target")
-    for split in SPLITS:
-        for chunk in chunks(rows[split].tolist()):
-            digest.update(b"".join(part for row in chunk for part in (source[row], b"\n", target[row], b"\n")))
-        digest.update(b"\n")
-    return digest.hexdigest()
-
-
-def _write_report(path: Path, report: dict[str, Any]) -> None:
+def finish_corpus(directory: Path, report: dict[str, Any], others: Iterable[Path] = ()) -> None:
+    """Write the report of a corpus whose other files are written, and then the checksums; see `write_checksums`."""
     text = json.dumps(report, ensure_ascii=False, indent=2) + "\n"
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files need not be Unicode
+    # Names of files need not be Unicode.
+    (directory / REPORT_FILE).write_text(text, encoding="utf-8", errors="backslashreplace")
+    write_checksums(directory, others)
+
+
+def write_checksums(directory: Path, others: Iterable[Path] = ()) -> None:
+    """Write the SHA-256 of all files in a directory, and of others that belong to them, into it."""
+    paths = [path for path in directory.iterdir() if path.is_file()]
+    sums = {os.path.relpath(path, directory): _checksum(path) for path in sorted([*paths, *others])}
+    (directory / CHECKSUMS_FILE).write_text(json.dumps(sums, indent=2) + "\n", encoding="utf-8")
+
+
+def read_checksums(directory: Path) -> dict[str, str]:
+    """Read the checksums by file name, relative to the directory.  Raises DataError where there are none."""
+    sums = read_report(directory / CHECKSUMS_FILE, _CHECKSUMS)
+    if not sums:
+        raise damaged(directory / CHECKSUMS_FILE)
+    return sums
+
+
+def check_checksums(directory: Path) -> None:
+    """Raise DataError, naming the file, where one is missing or no longer what was written."""
+    for name, checksum in read_checksums(directory).items():
+        path = Path(os.path.normpath(directory / name))
+        try:
+            whole = _checksum(path) == checksum
+        except (OSError, ValueError) as error:
+            raise damaged(path) from error
+        if not whole:
+            raise damaged(path)
+
+
+def _checksum(path: Path) -> str:
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -18,8 +18,16 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolkit.data.conversations import listed_fields, parse_prompt, parse_reply, required, text_field
-from toolkit.data.messages import Message, check_conversation, json_kind
+from toolkit.data.conversations import (
+    Message,
+    check_conversation,
+    json_kind,
+    listed_fields,
+    parse_prompt,
+    parse_reply,
+    required,
+    text_field,
+)
 from toolkit.data.objects import read_objects
 from toolkit.errors import DataError
 

@@ -11,65 +11,51 @@ It is made in two passes over the sources, the first of which counts, and learns
 a few megabytes of text and the sample that a SentencePiece vocabulary is learned from, however much there is.
 """
 
-import hashlib
-import json
-import sys
+import math
 import time
-from collections.abc import Iterator, Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from toolkit.data.seal import check_seal, seal, sealed
-from toolkit.data.store import RaggedStore, RaggedWriter, read_report
-from toolkit.data.survey import SLICE, HeldOut, Survey
+from toolkit.data.corpus import SPLITS, Corpus, Split, finish_corpus
+from toolkit.data.store import ArrayWriter, RaggedStore, RaggedWriter, map_array
 from toolkit.data.texts import Piece, TextSource, utf8_length
-from toolkit.data.token_stream import stream_encoder
-from toolkit.data.token_writer import TokenWriter
+from toolkit.data.token_stream import TokenWriter, stream_encoder
+from toolkit.display import progress_bar
 from toolkit.errors import ConfigError, DataError
 from toolkit.files import replaced_directory
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.tokenization.subword_training import reservoir
 
-Split = Literal["train", "valid"]
 TokenizerKind = Literal["unigram", "bpe", "character", "byte"]
-
-REPORT_FILE = "corpus.json"
-SPLITS: tuple[Split, ...] = ("train", "valid")
 
 _SAMPLE = 8_000_000  # characters that a SentencePiece vocabulary is learned from
 _NARROW = 2**16  # ids below it are stored as uint16
 
+LARGEST_VALIDATION = 2_000_000  # bytes of text that are taken out at most
+SLICE = 8192  # characters of text that are sampled together, or a little more
 
-class TextCorpus:
+_BUFFERED = 1 << 16  # sizes of documents in memory
+
+
+class TextCorpus(Corpus):
     """Texts as ids, in a directory; made by `build`, and made again from the disk by `open`.
 
-    tokenizer: what made the ids, and belongs to every model that is trained on them. report: what was read and what it
-    became, for JSON. fingerprint: a hexadecimal digest (SHA-256) of the ids and the tokenizer.
+    tokenizer: what made the ids, and belongs to every model that is trained on them.
     """
 
     def __init__(self, directory: Path):
         """Open a directory without comparing checksums; see `open`."""
-        self.directory = directory
-        self.report: dict[str, Any] = read_report(directory / REPORT_FILE)
+        super().__init__(directory)
         self.tokenizer: Tokenizer = load_tokenizer(directory)
         self._documents = {split: RaggedStore(directory / split) for split in SPLITS}
-        sums = {name: checksum for name, checksum in sealed(directory).items() if name != REPORT_FILE}
-        self.fingerprint = hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
-
-    @staticmethod
-    def exists(directory: Path) -> bool:
-        """Whether a directory holds a corpus."""
-        return (directory / REPORT_FILE).exists()
-
-    @classmethod
-    def open(cls, directory: Path) -> "TextCorpus":
-        """Open a corpus that was built earlier. Raises DataError if anything in it is missing or damaged."""
-        check_seal(directory)
-        return cls(directory)
 
     @classmethod
     def build(
@@ -87,7 +73,7 @@ class TextCorpus:
         """Read all sources and write a corpus in the place of `directory`, which stays as it was if that fails.
 
         valid: where there are none, about `valid_share` of the training text is validated on instead of trained on, see
-            `Survey.hold_out`; of a text that is not divided into documents, its end: training has the first
+            `CorpusStatistics.hold_out`; of a text that is not divided into documents, its end: training has the first
             int((1 - valid_share) * n) of n characters.
         tokenizer, vocab_size: what is learned, "unigram" and "bpe" from a random sample (`seed`) of what is trained on.
             A character tokenizer has all characters of both sets and a byte tokenizer nothing to learn, whatever
@@ -101,18 +87,15 @@ class TextCorpus:
             raise ConfigError(f"valid_share is {valid_share:g}: take out more than 0 and at most 0.5 of the text")
         with replaced_directory(directory) as new:
             began = time.perf_counter()
-            learner = _Learner(new / "survey.npy", tokenizer, vocab_size, seed)
-            learned, held_out = learner.learn(_Reading(train, quiet), _Reading(valid, quiet), valid_share)
+            learner = _Learner(new / "sizes.npy", tokenizer, vocab_size, seed)
+            learned, held_out = learner.learn(_Pieces(train, quiet), _Pieces(valid, quiet), valid_share)
             learned.save(new)
             looked = time.perf_counter()
             report = _encode(new, train, valid, held_out, learned, marks, quiet)
             seconds = {"reading": looked - began, "encoding": time.perf_counter() - looked}
             kind = {"kind": tokenizer, "vocab_size": learned.vocab_size}
             report |= {"tokenizer": kind, "seconds": {name: round(value, 3) for name, value in seconds.items()}}
-            text = json.dumps(report, ensure_ascii=False, indent=2) + "\n"
-            # Names of files need not be Unicode.
-            (new / REPORT_FILE).write_text(text, encoding="utf-8", errors="backslashreplace")
-            seal(new)
+            finish_corpus(new, report)
         return cls(directory)
 
     def documents(self, split: Split) -> RaggedStore:
@@ -120,14 +103,14 @@ class TextCorpus:
         return self._documents[split]
 
     def text_bytes(self, split: Split) -> int:
-        """The bytes in UTF-8 of the text that the tokens of a set stand for; for bits per byte.
+        """Count the bytes in UTF-8 of the text that the tokens of a set stand for; for bits per byte.
 
         What stood between two documents, which their marks stand for, is counted too.
         """
         return self.report[split]["bytes"]
 
     def describe(self) -> list[str]:
-        """What was read and what it became, in sentences."""
+        """Say what was read and what it became, in sentences."""
         lines = []
         for split, name in ("train", "training"), ("valid", "validation"):
             part = self.report[split]
@@ -137,8 +120,7 @@ class TextCorpus:
                 f"{name} text: {documents}{part['bytes']:,} bytes, {part['tokens']:,} tokens "
                 f"({part['tokens'] / max(part['bytes'], 1):.3f} a byte){taken}"
             )
-            sources = [source for source in self.report["sources"] if source["split"] == split]
-            for source in sources if len(sources) > 1 else ():
+            for source in self._sources(split):
                 lines.append(f"    {source['name']}: {source['characters']:,} characters")
         kind, seconds = self.report["tokenizer"], self.report["seconds"]
         size = sum(self.text_bytes(split) for split in SPLITS) / 1e6
@@ -147,7 +129,136 @@ class TextCorpus:
         return lines
 
 
-class _Reading:
+class Slice(NamedTuple):
+    """A part of a document, for a sample: the number of its document, the number of its first character, itself."""
+
+    document: int
+    begin: int
+    text: str
+
+
+class CorpusStatistics:
+    """Counts the documents of sources while they are read; a context manager that keeps their sizes in a file."""
+
+    def __init__(self, path: Path):
+        self.documents = self.characters = self.bytes = 0
+        self._path, self._sizes = path, ArrayWriter(path, np.int64)
+
+    def __enter__(self) -> "CorpusStatistics":
+        self._sizes.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._sizes.__exit__(*error)
+
+    def read(self, pieces: Iterable[Piece]) -> Iterator[list[Slice]]:
+        """Yield all text in its order, short documents together, so that lists have about SLICE characters or more."""
+        sizes, size, begun, together, length = array("q"), 0, False, [], 0
+        for piece in pieces:
+            for text in _slices(piece.text):
+                together.append(Slice(self.documents, self.characters, text))
+                self.characters += len(text)
+                length += len(text)
+                if length >= SLICE:
+                    yield together
+                    together, length = [], 0
+            size += utf8_length(piece.text)
+            begun = not piece.ends
+            if piece.ends:
+                self.documents += 1
+                sizes.append(size)
+                size = 0
+            if len(sizes) >= _BUFFERED:
+                self._write(sizes)
+        if begun:
+            self.documents += 1
+            sizes.append(size)
+        self._write(sizes)
+        if together:
+            yield together
+
+    def _write(self, sizes: array) -> None:
+        values = np.array(sizes, np.int64)
+        self.bytes += int(values.sum())
+        self._sizes.append(values)
+        del sizes[:]
+
+    def hold_out(self, share: float) -> "ValidationSplit":
+        """Choose what to validate on where no sources are given for that; after everything is read.
+
+        About `share` of the bytes, at most LARGEST_VALIDATION: every k-th document, without those that are too large
+        for it; where there is only one document, or none is small enough, the end of the text.
+        """
+        most = min(share * self.bytes, LARGEST_VALIDATION)
+        step = math.ceil(max(self.bytes, 1) / max(most, 1) - 1e-9)  # 1 / 0.1 is to be 10
+        if self.documents > 1:
+            sizes = map_array(self._path)[step - 1 :: step]
+            taken, chosen = 0, []
+            for index, size in enumerate(sizes.tolist()):
+                if taken + size <= min(2 * most, LARGEST_VALIDATION):  # some are larger than the average
+                    taken += size
+                    chosen.append(step - 1 + index * step)
+            if chosen:
+                return ValidationSplit(documents=chosen)
+        if most < LARGEST_VALIDATION:
+            return ValidationSplit(begin=int(self.characters * (1 - share)))
+        return ValidationSplit(begin=self.characters - int(LARGEST_VALIDATION * self.characters / self.bytes))
+
+
+@dataclass(frozen=True)
+class ValidationSplit:
+    """Documents that are taken out of the texts, by their number, ascending, or all from a character on; or nothing."""
+
+    documents: Sequence[int] = ()
+    begin: int | None = None
+
+    def without(self, together: Sequence[Slice]) -> Iterator[str]:
+        """Yield the slices that stay."""
+        for document, begin, text in together:
+            if self.begin is not None:
+                text = text[: max(0, self.begin - begin)]
+            if text and not self._has(document):
+                yield text
+
+    def _has(self, document: int) -> bool:
+        index = bisect_left(self.documents, document)
+        return index < len(self.documents) and self.documents[index] == document
+
+    def divide(self, pieces: Iterable[Piece]) -> Iterator[tuple[bool, Piece]]:
+        """Yield whether a piece of the texts is taken out, and the piece, for all of them."""
+        numbers = iter(self.documents)
+        next_taken = next(numbers, None)
+        document = done = 0
+        for piece in pieces:
+            here = len(piece.text) if self.begin is None else self.begin - done
+            if here >= len(piece.text):
+                yield document == next_taken, piece
+            elif here <= 0:
+                yield True, piece
+            else:
+                yield False, Piece(piece.text[:here], False)
+                yield True, Piece(piece.text[here:], piece.ends)
+            done += len(piece.text)
+            if piece.ends:
+                if document == next_taken:
+                    next_taken = next(numbers, None)
+                document += 1
+
+
+def _slices(text: str) -> list[str]:
+    """Cut a text into slices, before spaces where it has some."""
+    begin, slices = 0, []
+    while len(text) - begin > SLICE:
+        space = text.find(" ", begin + SLICE)
+        end = space if space > 0 else len(text)
+        slices.append(text[begin:end])
+        begin = end
+    if begin < len(text):
+        slices.append(text[begin:])
+    return slices
+
+
+class _Pieces:
     """The pieces of sources one after the other, with a progress bar; `source` is the one that is being read."""
 
     def __init__(self, sources: Sequence[TextSource], quiet: bool, what: str = "reading"):
@@ -155,17 +266,10 @@ class _Reading:
         self.source: TextSource | None = None
 
     def __iter__(self) -> Iterator[Piece]:
-        from tqdm import tqdm
-
         sizes = [source.bytes for source in self.sources]
         total = None if None in sizes else sum(size for size in sizes if size)
-        tqdm.monitor_interval = 0  # its thread would be forked with the workers of training
-        # `disable=None`: shown on a terminal only.
-        hidden = True if self._quiet or not sizes else None
-        bar = tqdm(
-            total=total, desc=self._what, unit="B", unit_scale=True, file=sys.stderr, disable=hidden, leave=False
-        )
-        with bar:
+        hidden = self._quiet or not sizes
+        with progress_bar(hidden, total=total, desc=self._what, unit="B", unit_scale=True, leave=False) as bar:
             for source in self.sources:
                 self.source = source
                 for piece in source:
@@ -179,12 +283,12 @@ class _Learner:
     def __init__(self, scratch: Path, kind: TokenizerKind, vocab_size: int, seed: int):
         self._scratch, self._kind, self._vocab_size, self._seed = scratch, kind, vocab_size, seed
 
-    def learn(self, train: _Reading, valid: _Reading, valid_share: float) -> tuple[Tokenizer, HeldOut]:
+    def learn(self, train: _Pieces, valid: _Pieces, valid_share: float) -> tuple[Tokenizer, ValidationSplit]:
         """Read all; returns the tokenizer and what is to be taken out of the training texts."""
         tokenizer: Tokenizer | None = None
         sample: list[Any] = []
-        with Survey(self._scratch) as survey:
-            reading = survey.read(train)
+        with CorpusStatistics(self._scratch) as statistics:
+            reading = statistics.read(train)
             if self._kind == "character":
                 texts = (part.text for together in reading for part in together)
                 tokenizer = CharacterTokenizer.train(chain(texts, (piece.text for piece in valid)))
@@ -194,7 +298,7 @@ class _Learner:
                     pass
             else:
                 sample = reservoir(reading, _SAMPLE // SLICE, np.random.default_rng(self._seed))
-        held_out = HeldOut() if valid.sources else survey.hold_out(valid_share)
+        held_out = ValidationSplit() if valid.sources else statistics.hold_out(valid_share)
         self._scratch.unlink()
         if self._kind in ("unigram", "bpe"):
             texts = (text for together in sample for text in held_out.without(together))
@@ -206,7 +310,7 @@ def _encode(
     new: Path,
     train: Sequence[TextSource],
     valid: Sequence[TextSource],
-    held_out: HeldOut,
+    held_out: ValidationSplit,
     tokenizer: Tokenizer,
     marks: bool,
     quiet: bool,
@@ -219,8 +323,8 @@ def _encode(
         writers = {split: TokenWriter(RaggedWriter(new / split, dtype), encoder, marks) for split in SPLITS}
         for writer in writers.values():
             stack.enter_context(writer)
-        for split, given, taken in ("valid", valid, HeldOut()), ("train", train, held_out):
-            reading = _Reading(given, quiet, "encoding")
+        for split, given, taken in ("valid", valid, ValidationSplit()), ("train", train, held_out):
+            reading = _Pieces(given, quiet, "encoding")
             characters = dict.fromkeys(map(id, given), 0)
             for is_taken, piece in taken.divide(reading):
                 characters[id(reading.source)] += len(piece.text)

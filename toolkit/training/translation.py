@@ -6,7 +6,7 @@ import numpy as np
 
 from toolkit.data.batches import Example, lengths_of, target_ids
 from toolkit.data.collate import translation_batch
-from toolkit.data.subwords import SubwordSampler
+from toolkit.data.sentences import SubwordSampler
 from toolkit.models.seq2seq import Seq2SeqBatch
 from toolkit.tokenization.special import EOS
 from toolkit.training.task import Bucketed, Share, Task, label_prior

@@ -1,27 +1,44 @@
-"""Reading all sources of a corpus once: what passes the filters goes to the disk, everything else is counted."""
+"""The builder of a corpus of pairs: reads all sources once, writes what passes the filters, and counts the rest."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from toolkit.data.filters import PLACES, Filters, Finding, Findings, counted
-from toolkit.data.origins import Origins
+from toolkit.data.corpus import SPLITS, Split
+from toolkit.data.filters import PLACES, Filters, Finding, Findings, among, counted, seen_before, text_hashes
 from toolkit.data.pairs import Located, PairSource, Side
-from toolkit.data.repeated import among, seen_before, text_hashes
 from toolkit.data.sentences import tidy
 from toolkit.data.store import ArrayWriter, RaggedWriter, chunks, map_array
 from toolkit.errors import ConfigError, DataError
 
-Split = Literal["train", "valid"]
-SPLITS: tuple[Split, ...] = ("train", "valid")
 Kept = tuple[bytes, bytes, int]  # source and target in UTF-8, and their line
 
 
-class Gathering:
+class Provenance:
+    """Tells where the texts of a corpus came from.
+
+    The texts of all sources are numbered through in the order of reading; a text's number is its row.
+
+    begins: the first row of every source, ascending. lines: (rows,) the line of each text in its source. places: for
+    every source, how to say where a line is (see `PairSource.place`).
+    """
+
+    def __init__(self, begins: Sequence[int], lines: np.ndarray, places: Sequence[Callable[[int], str]]):
+        self.begins, self.lines, self.places = np.array(begins, np.int64), lines, places
+
+    def sources_of(self, rows: np.ndarray) -> np.ndarray:
+        """Number the sources that rows came from, (rows,). A source without rows begins where the next does."""
+        return np.searchsorted(self.begins, rows, side="right") - 1
+
+    def place(self, row: int) -> str:
+        """Say where a text came from, for a sentence."""
+        return self.places[int(self.sources_of(np.array(row)))](int(self.lines[row]))
+
+
+class PairCorpusBuilder:
     """Writes the texts of a corpus into a directory, as a context manager, and chooses among them.
 
     Validation sources are read first. Beside what is on the disk this keeps 16 bytes a pair, and about 30 more while it
@@ -39,7 +56,7 @@ class Gathering:
         self._texts = [RaggedWriter(directory / side, np.uint8) for side in ("source", "target")]
         self._lines = ArrayWriter(directory / "lines.npy", np.int64)
 
-    def __enter__(self) -> "Gathering":
+    def __enter__(self) -> "PairCorpusBuilder":
         with ExitStack() as stack:
             for writer in (*self._texts, self._lines):
                 stack.enter_context(writer)
@@ -96,10 +113,10 @@ class Gathering:
     def _count(self, split: Split, kind: str, source: PairSource, line: int, dropped: bool = True) -> None:
         self.findings[split].setdefault(kind, Finding(dropped=dropped)).add(lambda: source.place(line))
 
-    def origins(self) -> Origins:
-        """Where the texts came from; after everything is read and written."""
+    def provenance(self) -> Provenance:
+        """Tell where the texts came from; after everything is read and written."""
         lines = map_array(self.directory / "lines.npy")
-        return Origins(self.begins, lines, [source.place for source, _ in self.sources])
+        return Provenance(self.begins, lines, [source.place for source, _ in self.sources])
 
     def choose(self, valid_lines: int) -> dict[Split, np.ndarray]:
         """The rows that are trained and validated on, each ascending; after everything is read and written.
@@ -125,8 +142,8 @@ class Gathering:
         """The rows without those that were found, if so decided; counted in any case."""
         if not found.any():
             return rows
-        origins, first = self.origins(), rows[found][:PLACES].tolist()
-        places = [origins.place(row) for row in first]
+        provenance, first = self.provenance(), rows[found][:PLACES].tolist()
+        places = [provenance.place(row) for row in first]
         self.findings["train"][kind] = Finding(int(found.sum()), decision == "drop", places)
         return rows[~found] if decision == "drop" else rows
 

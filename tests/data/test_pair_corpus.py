@@ -11,12 +11,12 @@ import pytest
 
 from tests.checks import encode_pairs
 from tests.conftest import ENGLISH, NEPALI
-from toolkit.data import corpus as module
+from toolkit.data import pair_corpus as module
 from toolkit.data.batches import epoch_batches, split_batch
-from toolkit.data.corpus import Corpus
 from toolkit.data.filters import Filters
+from toolkit.data.pair_corpus import PairCorpus
 from toolkit.data.pairs import Located
-from toolkit.data.subwords import SubwordSampler
+from toolkit.data.sentences import SubwordSampler
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization import ByteTokenizer, SentencePieceTokenizer
 
@@ -51,7 +51,7 @@ def build(tmp_path):
     def build(train, valid=(("valid", "valid"),), filters=None, **settings):
         sources = [source if isinstance(source, Memory) else Memory(source) for source in train]
         valid = [Memory(list(valid), "valid.tsv")] if valid else []
-        return Corpus.build(tmp_path / "corpus", sources, valid, filters or Filters(), **settings)
+        return PairCorpus.build(tmp_path / "corpus", sources, valid, filters or Filters(), **settings)
 
     return build
 
@@ -265,7 +265,7 @@ def test_stored_pairs_can_be_sampled_in_another_process(build):
 def test_a_corpus_is_opened_again_with_all_it_knows(build, tmp_path):
     built = build([Memory([*numbered(3), ("x " * 90, "y")], "a"), Memory(numbered(3, "b "), "b")], weights=[2, 1])
     built.encode(TOKENIZER, 60, ignore_case=False)
-    opened = Corpus.open(tmp_path / "corpus")
+    opened = PairCorpus.open(tmp_path / "corpus")
     assert (opened.report, opened.describe(), opened.fingerprint) == (
         built.report,
         built.describe(),
@@ -322,7 +322,8 @@ def test_a_failure_leaves_the_earlier_corpus_as_it_was(build, tmp_path, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(module.RaggedWriter, "extend", full)
-    for action in (lambda: build([numbered(4)]), lambda: Corpus.open(tmp_path / "corpus").encode(TOKENIZER, 60, False)):
+    encode = lambda: PairCorpus.open(tmp_path / "corpus").encode(TOKENIZER, 60, False)  # noqa: E731
+    for action in (lambda: build([numbered(4)]), encode):
         with pytest.raises(DataError, match=r"corpus(/ids)? cannot be written: No space left on device"):
             action()
     assert snapshot(tmp_path) == before
@@ -334,12 +335,12 @@ def test_a_damaged_corpus_is_named(build, tmp_path, name):
     path = tmp_path / "corpus" / name
     path.write_bytes(path.read_bytes()[:20])
     with pytest.raises(DataError, match=f"{name} is missing or damaged"):
-        Corpus.open(tmp_path / "corpus")
+        PairCorpus.open(tmp_path / "corpus")
 
 
 def test_what_is_not_there_is_named(build, tmp_path):
     with pytest.raises(DataError, match="missing or damaged"):
-        Corpus.open(tmp_path / "nowhere")
+        PairCorpus.open(tmp_path / "nowhere")
     with pytest.raises(DataError, match="missing or damaged"):
         build([numbered(3)]).examples("train")
 
