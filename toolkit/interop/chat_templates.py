@@ -1,4 +1,4 @@
-"""How a conversation is written, in the language of templates (Jinja) that `apply_chat_template` of transformers reads.
+"""Conversations in the language of templates (Jinja) that `apply_chat_template` of transformers reads.
 
 There, a conversation becomes one text, in which special tokens are looked for by name. So that no content yields one,
 the template writes a mark into every name of a special token that a content has, behind the first character, and the
@@ -50,13 +50,13 @@ _ESCAPED = """\
 
 
 def marks_of(name: TemplateName) -> list[int]:
-    """The ids of the special tokens that a template writes, the begin token aside."""
+    """List the special ids that a template writes, the begin token aside."""
     parts = (part for around in AROUND[name].values() for side in around for part in side)
     return sorted({part for part in parts if isinstance(part, int)})
 
 
 def mark_name(mark: int, taken: Collection[str], last: bool = False) -> str:
-    """What a special id of ours is called among other tokens: a name that is free, or the last that is taken."""
+    """Name a special id of ours among other tokens: a name that is free, or the last that is taken."""
     name = SPECIAL_TOKENS[mark]
     while (f"{name}'" if last else name) in taken:
         name += "'"
@@ -64,13 +64,13 @@ def mark_name(mark: int, taken: Collection[str], last: bool = False) -> str:
 
 
 def end_of(config: Config) -> int:
-    """The id that ends what a model writes: a reply, of one that converses."""
+    """Give the id that ends what a model writes: a reply, of one that converses."""
     template = config.template if isinstance(config, GPTConfig) else "none"
     return EOS if template == "none" else AROUND[template]["assistant"][1][0]
 
 
 def chat_template(name: TemplateName, begin: bool, tokens: Mapping[int, str], special: Iterable[str]) -> str:
-    """A template of ours, which gives the ids that `toolkit.tokenization.chat_template` gives.
+    """Write a template of ours, which gives the ids that `toolkit.tokenization.chat_template` gives.
 
     begin: whether conversations begin with the begin token. tokens: what our special ids are called there, those in
     `marks_of` at least. special: the names of all special tokens.
@@ -95,7 +95,7 @@ def chat_template(name: TemplateName, begin: bool, tokens: Mapping[int, str], sp
 
 
 def recognized(text: str, tokens: Mapping[int, str], special: Sequence[str]) -> tuple[TemplateName, bool] | None:
-    """Which template of ours a text is, and whether it begins with the begin token; None where it is another's."""
+    """Tell which template of ours a text is, and if it begins with the begin token; None where it is another's."""
     for name in get_args(TemplateName):
         for begin in (True, False):
             needed = [*marks_of(name), *([BOS] if begin else [])]
@@ -105,7 +105,7 @@ def recognized(text: str, tokens: Mapping[int, str], special: Sequence[str]) -> 
 
 
 def joining(special: Iterable[str]) -> dict[str, Any]:
-    """The step of a tokenizer.json that takes the mark out of the names of special tokens."""
+    """Give the step of a tokenizer.json that takes the mark out of the names of special tokens."""
     groups = groupby(_breakable(special), lambda name: name[0])
     rests = ((first, "|".join(re.escape(name[1:]) for name in same)) for first, same in groups)
     patterns = (f"(?<={re.escape(first)}){MARK}(?={rest})" for first, rest in rests)
@@ -113,5 +113,5 @@ def joining(special: Iterable[str]) -> dict[str, Any]:
 
 
 def _breakable(special: Iterable[str]) -> list[str]:
-    """Sorted names, but for those of one character."""
+    """Sort the names, and leave out those of one character."""
     return sorted(name for name in set(special) if len(name) > 1)

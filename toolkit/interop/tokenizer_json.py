@@ -1,6 +1,7 @@
 """The content of a tokenizer.json, in the format of the `tokenizers` library, that gives the same ids as a tokenizer.
 
-Three things need care.
+Its steps are normalisers (text to text), pre-tokenizers (where no token may reach across), a model (text to tokens), a
+post-processor (special tokens around it) and decoders (tokens to text). Three things need care.
 
 - ▁ stands for a space. A real ▁ of a text is spelled in its bytes, which we do by cutting the text there (see
   `toolkit.tokenization.sentencepiece`). Here a normaliser writes the names of the three bytes instead, each behind a
@@ -19,7 +20,8 @@ many thousand characters, that decides here and there between two segmentations.
 import base64
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
 from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import MARK, joining
@@ -31,9 +33,6 @@ from toolkit.tokenization.segmentation import SPACE_MARK
 from toolkit.tokenization.sentencepiece import FIRST_PIECE, SPACE_MARK_IDS, open_processor
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS, UNK
 
-if TYPE_CHECKING:
-    from sentencepiece import SentencePieceProcessor
-
 Json = dict[str, Any]
 
 OwnTokenizer = SentencePieceTokenizer | CharacterTokenizer | ByteTokenizer
@@ -44,7 +43,7 @@ _PIECES_TO_TEXT = [{"type": "Replace", "pattern": {"String": SPACE_MARK}, "conte
 
 
 def own_content(tokenizer: OwnTokenizer, config: Config) -> Json:
-    """The content of tokenizer.json for one of our own tokenizers, in a model of this shape."""
+    """Describe one of our own tokenizers, in a model of this shape."""
     pieces = [tokenizer.piece(index) for index in range(tokenizer.vocab_size)]
     ids = {piece: index for index, piece in enumerate(pieces)}
     if not isinstance(tokenizer, SentencePieceTokenizer):
@@ -63,23 +62,24 @@ def own_content(tokenizer: OwnTokenizer, config: Config) -> Json:
 
 
 def pieces_content(model: bytes, names: Sequence[str], special: Mapping[int, int], config: GPTConfig) -> Json:
-    """The content of tokenizer.json for a language model whose tokenizer is a SentencePiece model.
+    """Describe the SentencePiece model that is the tokenizer of a language model.
 
     names: of the ids. special: for each of our special ids the one that it has there. What the library does with white
     space at the ends of a text, and with names of tokens in it, is not always what SentencePiece does.
     """
     own = open_processor(model, "the tokenizer")
-    scores = {own.id_to_piece(index): own.get_score(index) for index in _texts(own)}
-    has_bytes = any(own.is_byte(index) for index in range(own.vocab_size()))
+    bytes_, kinds = {*filter(own.is_byte, range(own.vocab_size()))}, (own.is_control, own.is_unknown, own.is_unused)
+    texts = (each for each in range(own.vocab_size()) if not (each in bytes_ or any(kind(each) for kind in kinds)))
+    scores = {own.id_to_piece(index): own.get_score(index) for index in texts}
     unk = special.get(UNK, 0)
     if _section(model, _TRAINER).get(_MODEL_TYPE, _UNIGRAM) == _UNIGRAM:
         vocabulary = [(name, scores.get(name, 0.0)) for name in names]
-        content = {"type": "Unigram", "unk_id": unk, "vocab": vocabulary, "byte_fallback": has_bytes}
+        content = {"type": "Unigram", "unk_id": unk, "vocab": vocabulary, "byte_fallback": bool(bytes_)}
         cut = cuts([*scores])
     else:
         merges = merges_of(sorted(scores, key=scores.__getitem__, reverse=True))
         ids = {name: index for index, name in enumerate(names)}
-        content, cut = bpe(ids, merges, names[unk], byte_fallback=has_bytes, fuse_unk=True), []
+        content, cut = bpe(ids, merges, names[unk], byte_fallback=bool(bytes_), fuse_unk=True), []
     normalizers = _normalizers(_section(model, _NORMALIZER))
     if config.template != "none":  # what is said in a conversation is always put into normal form
         normalizers.insert(0, _NORMAL_FORM)
@@ -93,7 +93,7 @@ _CHARACTERS, _ADDS_SPACE, _REMOVES_SPACES = 2, 3, 4
 
 
 def _normalizers(settings: dict[int, int | bytes]) -> list[Json]:
-    """What a SentencePiece model does to a text before it cuts it."""
+    """Give the steps that a SentencePiece model takes before it cuts a text."""
     steps: list[Json] = []
     if isinstance(characters := settings.get(_CHARACTERS), bytes) and characters:
         steps.append({"type": "Precompiled", "precompiled_charsmap": base64.b64encode(characters).decode()})
@@ -104,15 +104,8 @@ def _normalizers(settings: dict[int, int | bytes]) -> list[Json]:
     return [*steps, replace(" ", SPACE_MARK)]
 
 
-def _texts(own: "SentencePieceProcessor") -> Iterator[int]:
-    """The ids of the pieces that texts have."""
-    for index in range(own.vocab_size()):
-        if not (own.is_control(index) or own.is_unknown(index) or own.is_unused(index) or own.is_byte(index)):
-            yield index
-
-
 def _section(model: bytes, number: int) -> dict[int, int | bytes]:
-    """The settings that stand under a number in a SentencePiece model; none where it leaves them out.
+    """Read the settings under a number in a SentencePiece model; none where it leaves them out.
 
     Raises ModelError where they cannot be told.
     """
@@ -124,7 +117,7 @@ def _section(model: bytes, number: int) -> dict[int, int | bytes]:
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The numbers and values of the fields of a message in the format of protocol buffers: numbers, and bytes.
+    """Yield the fields of a message in the format of protocol buffers: numbers, with values that are numbers or bytes.
 
     Raises IndexError or KeyError where it is none.
     """
@@ -142,7 +135,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _number(message: bytes, place: int) -> tuple[int, int]:
-    """A number of seven bits a byte, the lowest first, and where the next field begins."""
+    """Read a number of seven bits a byte, the lowest first -> it, and the place of the next field."""
     value = shift = 0
     while message[place] >= 128:
         value |= (message[place] & 127) << shift
@@ -164,20 +157,22 @@ def tokenizer_content(
     decoders: Sequence[Json],
     special: Mapping[int, int] | None = None,
 ) -> Json:
-    """All of it, for a model of this shape.
+    """Describe a tokenizer for a model of this shape.
 
     A translator's text is tidied as `toolkit.data.sentences.spaced` and `sentence_text` do, and ends with </s>; a
     language model's begins with <s> if `config.begin` says so, and one that converses is for a template of
-    `toolkit.interop.chat_templates`. names: of the ids. special: for each of our special ids
-    the one that it has there; as it is, if not given.
+    `toolkit.interop.chat_templates`. names: of the ids. special: for each of our special ids the one that it has
+    there; as it is, if not given.
     """
     special = special or {index: index for index in range(len(SPECIAL_TOKENS))}
     before, after = ([special[BOS]] if config.begin else [], []) if isinstance(config, GPTConfig) else ([], [EOS])
     if isinstance(config, GPTConfig) and config.template != "none":
         normalizers = [joining(names[index] for index in special.values()), *normalizers]
     if isinstance(config, Seq2SeqConfig):
-        normalizers = [*_sentence(config.ignore_case), *normalizers]
-        decoders = [*decoders, replace_all(_WHITE_SPACE, " "), replace_all(_ENDS, "")]
+        tidy = [replace_all(_WHITE_SPACE, " "), replace_all(_ENDS, "")]
+        lower = [{"type": "Lowercase"}] if config.ignore_case else []
+        normalizers = [_NORMAL_FORM, *tidy, *lower, {"type": "Prepend", "prepend": " "}, *normalizers]
+        decoders = [*decoders, *tidy]
     return _whole(
         {index: names[index] for index in special.values()},
         {"type": "Sequence", "normalizers": [*normalizers]} if normalizers else None,
@@ -212,15 +207,8 @@ def _whole(added: Mapping[int, str], normalizer: Any, pre_tokenizer: Any, last: 
     }
 
 
-def _sentence(ignore_case: bool) -> list[Json]:
-    """The steps of `spaced`."""
-    lower = [{"type": "Lowercase"}] if ignore_case else []
-    prefix = {"type": "Prepend", "prepend": " "}
-    return [{"type": "NFC"}, replace_all(_WHITE_SPACE, " "), replace_all(_ENDS, ""), *lower, prefix]
-
-
 def around(before: Sequence[int], after: Sequence[int], names: Sequence[str]) -> Json:
-    """The step that puts special tokens, by their ids, around a text, or around two."""
+    """Give the step that puts special tokens, by their ids, around a text, or around two."""
 
     def tokens(ids: Sequence[int]) -> list[Json]:
         return [{"SpecialToken": {"id": names[index], "type_id": 0}} for index in ids]
@@ -255,7 +243,7 @@ def bpe(ids: Mapping[str, int], merges: Sequence[Sequence[str]], unk: str | None
 
 
 def merges_of(pieces: Sequence[str]) -> list[tuple[str, str]]:
-    """All pairs of pieces that make a piece, the best piece first: SentencePiece joins whatever gives it."""
+    """List all pairs of pieces that make a piece, the best piece first: SentencePiece joins whatever gives it."""
     known = set(pieces)
     return [
         (piece[:place], piece[place:])
@@ -266,7 +254,7 @@ def merges_of(pieces: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def cuts(pieces: Sequence[str]) -> list[Json]:
-    """The steps that cut names in a text, so that a unigram model does not take them for tokens, and drop the marks.
+    """Give the steps that cut names in a text, lest a unigram model take them for tokens, and that drop the marks.
 
     A name of a special token or a byte is cut at a place that is inside of no piece, so that it is cut there anyway;
     one that has no such place is left as it is. What stands behind a mark is meant to be a token.
@@ -280,7 +268,7 @@ def cuts(pieces: Sequence[str]) -> list[Json]:
 
 
 def _cut(name: Sequence[str], inside: Collection[str]) -> str:
-    """A pattern for the character of a name behind which it can be cut, or an empty one.
+    """Write a pattern for the character of a name behind which it can be cut, or an empty one.
 
     name: the characters possible in every place. inside: pairs of characters that are within pieces.
     """
@@ -293,28 +281,28 @@ def _cut(name: Sequence[str], inside: Collection[str]) -> str:
 
 
 def special_token(index: int, name: str) -> Json:
-    """A token that no text has."""
+    """Describe a token that no text has."""
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     return {"id": index, "content": name, **flags}
 
 
 def replace(text: str, content: str) -> Json:
-    """A step that writes `content` for every `text`."""
+    """Give the step that writes `content` for every `text`."""
     return {"type": "Replace", "pattern": {"String": text}, "content": content}
 
 
 def replace_all(pattern: str, content: str) -> Json:
-    """A step that writes `content` for everything that a pattern finds."""
+    """Give the step that writes `content` for everything that a pattern finds."""
     return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
 
 
 def split(pattern: Json, behavior: str) -> Json:
-    """A step that cuts a text at a pattern."""
+    """Give the step that cuts a text at a pattern."""
     return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}
 
 
 def content_ids(content: Json) -> dict[str, int]:
-    """The ids of the tokens that the model of a tokenizer.json knows by itself."""
+    """Give the ids of the tokens that the model of a tokenizer.json knows by itself."""
     vocabulary = content["model"]["vocab"]
     if isinstance(vocabulary, list):  # unigram: pieces with their scores
         return {piece: index for index, (piece, _) in enumerate(vocabulary)}
@@ -322,28 +310,20 @@ def content_ids(content: Json) -> dict[str, int]:
 
 
 def first_added(content: Json) -> int | None:
-    """The id of the special token that the last step of a tokenizer.json puts in front of a text, if it does."""
+    """Find the id of the special token that the last step of a tokenizer.json puts in front of a text, if it does."""
     last = content.get("post_processor") or {}
     for step in last.get("processors", [last]):
-        found = None
+        found = step.get("cls") if step.get("type") in ("RobertaProcessing", "BertProcessing") else None
         if step.get("type") == "TemplateProcessing":
-            found = _first_of_template(step)
-        elif step.get("type") in ("RobertaProcessing", "BertProcessing"):
-            found = step.get("cls")
+            with suppress(KeyError, IndexError, TypeError):  # a text is first, or the library refuses it
+                found = step["special_tokens"][step["single"][0]["SpecialToken"]["id"]]["ids"]
         if isinstance(found, list) and found and type(found[-1]) is int:
             return found[-1]
     return None
 
 
-def _first_of_template(step: Json) -> Any:
-    try:
-        return step["special_tokens"][step["single"][0]["SpecialToken"]["id"]]["ids"]
-    except (KeyError, IndexError, TypeError):  # a text is first, or the library refuses it
-        return None
-
-
 def unknown_id(content: Json) -> int | None:
-    """The id that the model of a tokenizer.json gives to what it does not know."""
+    """Find the id that the model of a tokenizer.json gives to what it does not know."""
     model = content["model"]
     found = model.get("unk_id", content_ids(content).get(str(model.get("unk_token"))))
     return found if type(found) is int else None
