@@ -2,7 +2,8 @@
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import wraps
+from functools import partial, wraps
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,38 +64,28 @@ def normal(rng: np.random.Generator, dtype: type, *shapes: tuple[int, ...]) -> l
     return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
-def _affine(rows: int, width: int, outputs: int, bias: bool, *function: str, mask: int = 0) -> Make:
+def _affine(rows: int, width: int, outputs: int, bias: bool, function: list, mask: int, rng, dtype) -> list:
     """Draw an affine map, perhaps a function of it, and where `mask` is above 0, dropout of that many columns."""
-
-    def arguments(rng, dtype):
-        x, weight, shift = normal(rng, dtype, (rows, width), (width, outputs), (outputs,))
-        given = [x, weight, shift if bias else None, *function]
-        return [*given, rng.random((rows, mask)) < 0.7, SCALE] if mask else given
-
-    return arguments
+    x, weight, shift = normal(rng, dtype, (rows, width), (width, outputs), (outputs,))
+    dropped = [rng.random((rows, mask)) < 0.7, SCALE] if mask else []
+    return [x, weight, shift if bias else None, *function, *dropped]
 
 
-def _layer_norm(width: int, with_bias: bool) -> Make:
-    def arguments(rng, dtype):
-        x, gain, bias = normal(rng, dtype, (9, width), (width,), (width,))
-        x *= np.array([[0.3], [1], [4]] * 3, dtype)  # rows of different spread
-        x += 2
-        return [x, gain, bias if with_bias else None, 1e-3]
-
-    return arguments
+def _layer_norm(width: int, with_bias: bool, rng, dtype) -> list:
+    x, gain, bias = normal(rng, dtype, (9, width), (width,), (width,))
+    x *= np.array([[0.3], [1], [4]] * 3, dtype)  # rows of different spread
+    x += 2
+    return [x, gain, bias if with_bias else None, 1e-3]
 
 
-def _rms_norm(width: int) -> Make:
-    def arguments(rng, dtype):
-        x, gain = normal(rng, dtype, (9, width), (width,))
-        x *= np.array([[0.3], [1], [4]] * 3, dtype)  # rows of different size, and not around 0
-        x += 1
-        return [x, gain, 1e-3]
-
-    return arguments
+def _rms_norm(width: int, rng, dtype) -> list:
+    x, gain = normal(rng, dtype, (9, width), (width,))
+    x *= np.array([[0.3], [1], [4]] * 3, dtype)  # rows of different size, and not around 0
+    x += 1
+    return [x, gain, 1e-3]
 
 
-def _rotary(rng: np.random.Generator, dtype: type) -> list[Array]:
+def _rotary(rng, dtype) -> list:
     """Draw rows of several sequences, so that positions begin again; a base that turns all planes visibly."""
     cosine, sine = (table[[0, 1, 2, 3, 0, 1, 9]] for table in rotary_table(10, 6, 20.0, dtype))
     return [*normal(rng, dtype, (7, 2, 6)), cosine, sine]
@@ -112,17 +103,14 @@ def part_of_a_wider_array(x: Array) -> Array:
     return view
 
 
-def _dropout(rng: np.random.Generator, dtype: type) -> list:
+def _dropout(rng, dtype) -> list:
     mask = rng.random((6, 5)) < 0.7
     return [*normal(rng, dtype, (6, 5)), mask, SCALE]
 
 
-def _embedding(ids: list[int], scale: float) -> Make:
-    def arguments(rng, dtype):
-        others, table = normal(rng, dtype, (6, 3), (6, 3))
-        return [others, np.array(ids, np.int64), table, scale]
-
-    return arguments
+def _embedding(ids: list[int], scale: float, rng, dtype) -> list:
+    others, table = normal(rng, dtype, (6, 3), (6, 3))
+    return [others, np.array(ids, np.int64), table, scale]
 
 
 def _embedding_beside_others(others: Array, ids: Array, table: Array, scale: float) -> tuple[Array, Any]:
@@ -142,26 +130,25 @@ def _into_table(backward: Callable) -> Callable:
 
 
 def _layer_cases() -> Iterator[Case]:
-    for bias in (True, False):
-        named = "bias" if bias else "no bias"
-        yield Case(f"linear, {named}", linear, linear_backward, _affine(5, 3, 4, bias))
-        for dropped in (True, False):
-            name = f"gated_linear, {'dropout' if dropped else 'no dropout'}, {named}"
-            yield Case(name, gated_linear, gated_linear_backward, _affine(6, 3, 8, bias, mask=4 * dropped))
+    masks = ((True, "dropout"), (False, "no dropout"))
+    for bias, named in ((True, "bias"), (False, "no bias")):
+        yield Case(f"linear, {named}", linear, linear_backward, partial(_affine, 5, 3, 4, bias, [], 0))
+        for dropped, mask in masks:
+            arguments = partial(_affine, 6, 3, 8, bias, [], 4 * dropped)
+            yield Case(f"gated_linear, {mask}, {named}", gated_linear, gated_linear_backward, arguments)
         for width in (5, 8):
-            yield Case(f"layer_norm, width {width}, {named}", layer_norm, layer_norm_backward, _layer_norm(width, bias))
-        for activation in ACTIVATIONS:
-            for dropped in (True, False):
-                name = f"{activation}, {'dropout' if dropped else 'no dropout'}, {named}"
-                arguments = _affine(6, 3, 5, bias, activation, mask=5 * dropped)
-                yield Case(name, activated_linear, activated_linear_backward, arguments)
-    yield Case("linear, two sequences", linear, linear_backward, _affine(2 * SEQUENCE, 3, 4, True))
+            arguments = partial(_layer_norm, width, bias)
+            yield Case(f"layer_norm, width {width}, {named}", layer_norm, layer_norm_backward, arguments)
+        for activation, (dropped, mask) in product(ACTIVATIONS, masks):
+            arguments = partial(_affine, 6, 3, 5, bias, [activation], 5 * dropped)
+            yield Case(f"{activation}, {mask}, {named}", activated_linear, activated_linear_backward, arguments)
+    yield Case("linear, two sequences", linear, linear_backward, partial(_affine, 2 * SEQUENCE, 3, 4, True, [], 0))
     for width in (5, 8):
-        yield Case(f"rms_norm, width {width}", rms_norm, rms_norm_backward, _rms_norm(width))
+        yield Case(f"rms_norm, width {width}", rms_norm, rms_norm_backward, partial(_rms_norm, width))
     for name, forward in (("rotary, strided", _strided_rotary), ("rotary", rotary)):
         yield Case(name, forward, rotary_backward, _rotary, ("cosine", "sine"))
     for name, ids, scale in (("duplicates", [4, 1, 4, 0, 4, 1], 1.0), ("scaled", [5, 5, 2], 2.5)):
-        own = _embedding_beside_others, embedding_backward, _embedding(ids, scale)
+        own = _embedding_beside_others, embedding_backward, partial(_embedding, ids, scale)
         yield Case(f"embedding, {name}", *own, ("others",), _into_table)
     yield Case("dropout", dropout, dropout_backward, _dropout)
 
@@ -177,33 +164,23 @@ def ragged(keys: int, _queries: int) -> Array:
 
 
 def _attention(
-    queries: int, keys: int, visibility: Callable | None, dropped: bool, large: bool = False, heads: Sequence = (2, 2)
-) -> Make:
+    queries: int, keys: int, visibility: Callable | None, dropped: bool, large: bool, heads: Sequence[int], rng, dtype
+) -> list:
     """heads: of queries, and of keys and values."""
-
-    def arguments(rng, dtype):
-        shapes = [(3, length, count, 4) for length, count in ((queries, heads[0]), *[(keys, heads[1])] * 2)]
-        query, key, value = normal(rng, dtype, *shapes)
-        if large:
-            for argument in (query, key):  # scores near 8 · 8 · 4 / √4 = 128, which differ by about 3
-                argument *= 0.2
-                argument += 8
-            key[:, -1] *= 3  # a key that outshines the others, invisible to most
-        visible = visibility(keys, queries) if visibility else None
-        dropout = (rng.random((3, heads[0], keys, queries)) < 0.7, SCALE) if dropped else ()
-        return [query, key, value, visible, *dropout]
-
-    return arguments
+    lengths = ((queries, heads[0]), (keys, heads[1]), (keys, heads[1]))
+    query, key, value = normal(rng, dtype, *((3, length, count, 4) for length, count in lengths))
+    if large:
+        for argument in (query, key):  # scores near 8 · 8 · 4 / √4 = 128, which differ by about 3
+            argument *= 0.2
+            argument += 8
+        key[:, -1] *= 3  # a key that outshines the others, invisible to most
+    dropout = [rng.random((3, heads[0], keys, queries)) < 0.7, SCALE] if dropped else []
+    return [query, key, value, visibility(keys, queries) if visibility else None, *dropout]
 
 
-def _causal_attention(length: int, dropped: bool, heads: tuple[int, int] = (2, 2)) -> Make:
-    """heads: of queries, and of keys and values."""
-
-    def arguments(rng, dtype):
-        given = normal(rng, dtype, *((2, length, count, 2) for count in (heads[0], heads[1], heads[1])))
-        return [*given, rng.random((2, heads[0], length, length)) < 0.7, SCALE] if dropped else given
-
-    return arguments
+def _causal_attention(length: int, dropped: bool, heads: Sequence[int], rng, dtype) -> list:
+    given = normal(rng, dtype, *((2, length, count, 2) for count in (heads[0], heads[1], heads[1])))
+    return [*given, rng.random((2, heads[0], length, length)) < 0.7, SCALE] if dropped else given
 
 
 def _strided_attention(query: Array, key: Array, value: Array, visible: Array, mask=None, scale=1.0) -> tuple:
@@ -235,24 +212,24 @@ def _check_places(given: Sequence[Array], found: Sequence[Array]) -> None:
 
 
 def _attention_cases() -> Iterator[Case]:
-    plain = attention, attention_backward
+    plain, causal_pair = (attention, attention_backward), (causal_attention, causal_attention_backward)
     for dropped in (True, False):
         named = "dropout" if dropped else "no dropout"
         for length, keys, visibility in ((4, 4, None), (4, 4, causal), (2, 5, causal), (3, 5, ragged), (1, 1, None)):
             seen = visibility.__name__ if visibility else "all"
             for large in (False, True):
                 name = f"attention, {length} x {keys} {seen}, {named}{', large scores' if large else ''}"
-                yield Case(name, *plain, _attention(length, keys, visibility, dropped, large))
-        yield _strided(f"attention, 3 x 5 ragged, {named}", _attention(3, 5, ragged, dropped))
+                yield Case(name, *plain, partial(_attention, length, keys, visibility, dropped, large, (2, 2)))
+        yield _strided(f"attention, 3 x 5 ragged, {named}", partial(_attention, 3, 5, ragged, dropped, False, (2, 2)))
         for length in (1, 5, 130):
-            name = f"causal_attention, {length}, {named}"
-            yield Case(name, causal_attention, causal_attention_backward, _causal_attention(length, dropped))
-        grouped = _causal_attention(129, dropped, (4, 2))
-        yield Case(f"causal_attention, 4 heads on 2, {named}", causal_attention, causal_attention_backward, grouped)
+            arguments = partial(_causal_attention, length, dropped, (2, 2))
+            yield Case(f"causal_attention, {length}, {named}", *causal_pair, arguments)
+        grouped = partial(_causal_attention, 129, dropped, (4, 2))
+        yield Case(f"causal_attention, 4 heads on 2, {named}", *causal_pair, grouped)
         for heads in ((4, 2), (3, 1)):
             name = f"attention, {heads[0]} heads on {heads[1]}, {named}"
-            yield Case(name, *plain, _attention(4, 4, causal, dropped, heads=heads))
-            yield _strided(name, _attention(3, 5, ragged, dropped, heads=heads))
+            yield Case(name, *plain, partial(_attention, 4, 4, causal, dropped, False, heads))
+            yield _strided(name, partial(_attention, 3, 5, ragged, dropped, False, heads))
 
 
 def _strided(name: str, arguments: Make) -> Case:
@@ -270,34 +247,25 @@ def _first(forward: Callable) -> Callable:
     return first
 
 
-def _output_loss(bias: bool, smoothing: float) -> Make:
-    def arguments(rng, dtype):
-        x, weight, shift = normal(rng, dtype, (7, 3), (6, 3), (6,))
-        prior = np.array([0, 0.3, 0.2, 0.4, 0, 0.1], dtype)
-        labels = np.array([1, 3, 3, 5, 1, 2, 5])
-        return [x, weight, shift if bias else None, labels, smoothing, prior if smoothing else None]
-
-    return arguments
+def _output_loss(bias: bool, smoothing: float, rng, dtype) -> list:
+    x, weight, shift = normal(rng, dtype, (7, 3), (6, 3), (6,))
+    prior = np.array([0, 0.3, 0.2, 0.4, 0, 0.1], dtype)
+    labels = np.array([1, 3, 3, 5, 1, 2, 5])
+    return [x, weight, shift if bias else None, labels, smoothing, prior if smoothing else None]
 
 
-def _token_log_probs(bias: bool, temperature: float, excluded: list[int] | None) -> Make:
-    def arguments(rng, dtype):
-        x, weight, shift = normal(rng, dtype, (7, 3), (6, 3), (6,))
-        return [x, weight, shift if bias else None, np.array([1, 3, 3, 5, 1, 3, 5]), temperature, excluded]
-
-    return arguments
+def _token_log_probs(bias: bool, temperature: float, excluded: list[int] | None, rng, dtype) -> list:
+    x, weight, shift = normal(rng, dtype, (7, 3), (6, 3), (6,))
+    return [x, weight, shift if bias else None, np.array([1, 3, 3, 5, 1, 3, 5]), temperature, excluded]
 
 
-def _preference_loss(scale: float) -> Make:
-    def arguments(rng, dtype):
-        chosen, rejected = normal(rng, dtype, (6,), (6,))
-        chosen += np.array([0, 0, 3, -3, 0, 0], dtype)  # sure and right, sure and wrong
-        return [chosen, rejected, scale]
-
-    return arguments
+def _preference_loss(scale: float, rng, dtype) -> list:
+    chosen, rejected = normal(rng, dtype, (6,), (6,))
+    chosen += np.array([0, 0, 3, -3, 0, 0], dtype)  # sure and right, sure and wrong
+    return [chosen, rejected, scale]
 
 
-def _clipped_policy(rng: np.random.Generator, dtype: type) -> list:
+def _clipped_policy(rng, dtype) -> list:
     """Draw ratios within and beyond the clip on both sides, each with advantages of both signs."""
     ratios = np.repeat([0.4, 0.7, 0.9, 1.1, 1.3, 2.5], 2) * np.exp(rng.uniform(-0.05, 0.05, 12))
     old, advantages = normal(rng, dtype, (12,), (12,))
@@ -305,14 +273,14 @@ def _clipped_policy(rng: np.random.Generator, dtype: type) -> list:
     return [old + np.log(ratios).astype(dtype), old, advantages, 0.2]
 
 
-def _clipped_value(rng: np.random.Generator, dtype: type) -> list:
+def _clipped_value(rng, dtype) -> list:
     """Draw values near the old ones and far from them, returns on either side and between."""
     moves = np.repeat([-1.5, -0.6, -0.1, 0.1, 0.6, 1.5], 3) + rng.uniform(-0.05, 0.05, 18)
     old = normal(rng, dtype, (18,))[0]
     return [old + moves.astype(dtype), old, old + np.tile(np.array([-2, 0.4, 2], dtype), 6), 0.3]
 
 
-def _squared_error(rng: np.random.Generator, dtype: type) -> list[Array]:
+def _squared_error(rng, dtype) -> list:
     return normal(rng, dtype, (4, 3), (4, 3))
 
 
@@ -320,14 +288,15 @@ def _loss_cases() -> Iterator[Case]:
     for bias in (True, False):
         named = "bias" if bias else "no bias"
         for smoothing in (0.0, 0.1):
-            own = _first(output_loss), output_loss_backward, _output_loss(bias, smoothing)
+            own = _first(output_loss), output_loss_backward, partial(_output_loss, bias, smoothing)
             yield Case(f"output_loss, smoothing {smoothing}, {named}", *own, ("prior",))
         for temperature, excluded in ((1.0, None), (0.6, [0, 2])):
-            own = _first(token_log_probs), token_log_probs_backward, _token_log_probs(bias, temperature, excluded)
-            yield Case(f"token_log_probs, temperature {temperature}, {named}", *own)
+            arguments = partial(_token_log_probs, bias, temperature, excluded)
+            name = f"token_log_probs, temperature {temperature}, {named}"
+            yield Case(name, _first(token_log_probs), token_log_probs_backward, arguments)
     yield Case("squared_error", squared_error, squared_error_backward, _squared_error, ("target",))
     for scale in (1.0, 0.3):
-        own = preference_loss, preference_loss_backward, _preference_loss(scale)
+        own = preference_loss, preference_loss_backward, partial(_preference_loss, scale)
         yield Case(f"preference_loss, scale {scale}", *own)
     own = _first(clipped_policy), clipped_policy_backward, _clipped_policy
     yield Case("clipped_policy", *own, ("old", "advantages"))

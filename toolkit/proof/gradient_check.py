@@ -7,6 +7,7 @@ gradient of y. For each argument a, with its gradient da and a random direction 
 """
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toolkit.functional.arrays import Array
-from toolkit.proof.diagnosis import likely_mistake
 
 # The largest relative error of a right gradient, and the size below which a slope counts as being of that size: what
 # rounding does to a difference of two losses does not shrink with the slope.
@@ -66,10 +66,9 @@ class Report:
     def __str__(self) -> str:
         width = max(len(name) for name in ("argument", *self.arguments))
         lines = [f"{'argument':{width}}  {'<gradient, d>':>16}  {'central difference':>18}  relative error"]
-        for name, analytic, numeric in self.measurements:
-            each = Measurement(name, analytic, numeric)
-            figures = f"{analytic:16.9f}  {numeric:18.9f}  {each.error:14.1e}"
-            lines.append(f"{name:{width}}  {figures}  {'right' if each.is_right else 'WRONG'}")
+        for each in self.measurements:
+            figures = f"{each.analytic:16.9f}  {each.numeric:18.9f}  {each.error:14.1e}"
+            lines.append(f"{each.argument:{width}}  {figures}  {'right' if each.is_right else 'WRONG'}")
         return "\n".join([*lines, *self.problems, "passed" if self.passed else "failed"])
 
 
@@ -88,7 +87,7 @@ def check(
     forward: called as forward(*arguments, **keywords), returns (y, saved), or y alone where nothing is saved. y is an
     array, a number, or a tuple of them. backward: called as backward(dy, saved), or backward(dy) where nothing is
     saved; dy is shaped as y is. It returns a gradient for every array of floats among the arguments, in their order, or
-    for every argument from the first on, None for what has none, or a dictionary by the names of forward's parameters.
+    for every argument from the first on, None for what has none.
     arguments: copies are made, in float64; what is no array of floats is not differentiated. constants: names of
     arrays of floats that are not differentiated either. seed: of the cotangent and the directions, or their generator.
 
@@ -119,7 +118,7 @@ def check(
         analytic = float("nan") if problem else float(np.vdot(gradient, direction))
         measurements.append(Measurement(name, analytic, numeric))
         if not problem and not measurements[-1].is_right and argument.size <= _MOST_ENTRIES:
-            problem = likely_mistake(gradient, _entry_by_entry(loss, argument, step), cotangents)
+            problem = _likely_mistake(gradient, _entry_by_entry(loss, argument, step), cotangents)
         pair.problems += [f"{name}: {problem}."] if problem else []
     if not all(each.is_right for each in measurements):
         from toolkit.proof.wrong import recognised  # whose cases are made of this check
@@ -180,17 +179,9 @@ class _Pair:
 
     def matched(self, returned: Any) -> dict[int, Any]:
         """Sort what backward returned by the index of the argument that each gradient belongs to."""
-        gradients = returned
-        if isinstance(returned, Mapping):
-            unknown = [name for name in returned if name not in self.names]
-            self.problems += [f"there is a gradient of {name!r}, but no such argument." for name in unknown]
-            gradients = [returned.get(name) for name in self.names]
-        elif not isinstance(returned, tuple | list):
-            gradients = [returned]
-        if len(gradients) == len(self.differentiated):
-            found = dict(zip(self.differentiated, gradients, strict=True))
-        else:
-            found = dict(enumerate(gradients))
+        gradients = returned if isinstance(returned, tuple | list) else [returned]
+        is_one_for_each = len(gradients) == len(self.differentiated)
+        found = dict(zip(self.differentiated if is_one_for_each else range(len(gradients)), gradients, strict=True))
         if len(gradients) > len(self.arguments):
             self.problems.append(f"backward returns {len(gradients)} gradients for {len(self.arguments)} arguments.")
         for index, name in enumerate(self.names):
@@ -221,6 +212,17 @@ def _unusable(argument: Array, gradient: Any) -> str:
     return ""
 
 
+def central_difference(function: Callable[[], float], argument: Array, direction: Array, step: float) -> float:
+    """Measure the slope of `function`, which reads `argument`, when `argument` moves along `direction`."""
+    kept = argument.copy()
+    argument += step * direction
+    above = function()
+    argument[...] = kept - step * direction
+    below = function()
+    argument[...] = kept
+    return float(above - below) / (2 * step)
+
+
 def _entry_by_entry(loss: Callable[[], float], argument: Array, step: float) -> Array:
     """Compute the whole gradient of an argument by central differences, entry after entry."""
     numeric = np.empty_like(argument)
@@ -231,12 +233,61 @@ def _entry_by_entry(loss: Callable[[], float], argument: Array, step: float) -> 
     return numeric
 
 
-def central_difference(function: Callable[[], float], argument: Array, direction: Array, step: float) -> float:
-    """Measure the slope of `function`, which reads `argument`, when `argument` moves along `direction`."""
-    kept = argument.copy()
-    argument += step * direction
-    above = function()
-    argument[...] = kept - step * direction
-    below = function()
-    argument[...] = kept
-    return float(above - below) / (2 * step)
+def _likely_mistake(gradient: Any, numeric: Array, cotangents: Sequence[Array | float]) -> str:
+    """Say in what way a wrong gradient differs from the one by differences, and what that points to.
+
+    cotangents: what the backward was given as the gradients of the results.
+    """
+    gradient, largest = np.asarray(gradient, np.float64), np.abs(numeric).max()
+
+    def equal(found: Array, right: Array | float) -> bool:
+        return bool(np.abs(found - right).max(initial=0) <= 1e-4 * largest)
+
+    if not gradient.any() or not largest:
+        return "its gradient should be 0 everywhere" if gradient.any() else "its gradient is 0 everywhere"
+    factor = float(np.vdot(gradient, numeric) / np.vdot(numeric, numeric))
+    if equal(gradient, factor * numeric):
+        return f"its gradient is {factor:.4g} times the right one{_meaning(factor, cotangents)}"
+    if gradient.shape == numeric.T.shape and equal(gradient.T, numeric):
+        return "its gradient is the transposed one"
+    if equal(numeric.sum(axis=-1), 0) and not equal(gradient.sum(axis=-1), 0):
+        return (
+            "moved along a row of ones it changes nothing, but the rows of its gradient do not add up to 0: the "
+            "derivative of what is the same for a whole row (its mean, or the sum of a softmax) is missing"
+        )
+    right = [equal(one, other) for one, other in zip(gradient, numeric, strict=True)]
+    if any(right):
+        return (
+            f"{len(right) - sum(right)} of {len(right)} rows of its gradient are wrong, row {right.index(False)} "
+            "first: is an index met more than once, or a part of the batch left out"
+        )
+    off = gradient - numeric
+    if gradient.ndim > 1 and equal(np.ptp(off, axis=-1), 0):
+        return "each row of its gradient is off by one number: a mean over the row is missing, or there twice"
+    for axis, what, scale in ((0, "column", "a gain"), (-1, "row", "a standard deviation or a mask")):
+        squares = (numeric * numeric).sum(axis=axis, keepdims=True)
+        factors = (gradient * numeric).sum(axis=axis, keepdims=True) / np.where(squares > 0, squares, 1)
+        if gradient.ndim > 1 and equal(gradient, factors * numeric):
+            return f"each {what} of its gradient is off by a factor of its own, as where {scale} is left out"
+    place = tuple(int(each) for each in np.unravel_index(np.abs(off).argmax(), off.shape))
+    return f"its gradient is furthest off at {place}: {gradient[place]:.6g} where differences give {numeric[place]:.6g}"
+
+
+def _meaning(factor: float, cotangents: Sequence[Array | float]) -> str:
+    """Name the mistakes that give this constant factor."""
+    if math.isclose(factor, -1, rel_tol=1e-4):
+        return ": its sign is turned"
+    numbers = [each for each in cotangents if not np.ndim(each)]
+    if any(math.isclose(factor * each, 1, rel_tol=1e-4) for each in numbers):
+        return ": the gradient of the result, dy, is not multiplied in"
+    meanings = []
+    for each in sorted({length for cotangent in cotangents for length in np.shape(cotangent) if length > 1}):
+        if math.isclose(factor, each, rel_tol=1e-4):
+            meanings.append(f"a division by {each} is missing (a sum for a mean)")
+        if math.isclose(factor * each, 1, rel_tol=1e-4):
+            meanings.append(f"it is divided by {each} once too often (a mean for a sum)")
+        if any(math.isclose(power, each, rel_tol=1e-4) for power in (factor**2, factor**-2)):
+            meanings.append(f"a scale of √{each} is missing, or there twice")
+    if meanings:
+        return f": {', or '.join(meanings)}"
+    return ": a constant factor, such as a scale"
