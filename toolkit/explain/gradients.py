@@ -49,50 +49,31 @@ _MOST_LETTERS = 40  # of a name that no pair has
 _HEADER = ("argument", "<gradient, d>", "central difference", "relative error")
 
 
-class SubLayer(Model):
-    """A residual connection around a linear map, with the norm before it.  Shapes: (N, D) -> (N, D).
+class _SubLayer(Model):
+    """A residual around a linear map, with the norm before it: a pair that is not of `toolkit.functional`.
 
-    The pair of `toolkit.nn.blocks.Residual` is not of `toolkit.functional`, because it holds a sub-layer; here that is
-    a linear map.
+    `Residual` holds a sub-layer, so that its pair needs one.
     """
 
     def __init__(self, width: int):
         self.residual = Residual(LayerNorm(width, eps=1e-3), Linear(width, width))
 
-    def forward(self, x: Array, tape: Tape) -> Array:
-        """Add what a sub-layer f makes of x to x itself:
-
-            y = x + f(norm(x))
-
-        Shapes: (N, D) -> (N, D).
-        """
-        return self.residual.forward(x, tape)
-
-    def backward(self, dy: Array, tape: Tape) -> Array:
-        """Both paths lead to x, so their gradients add up:
-
-            dx = dy + norm_backward(f_backward(dy))
-
-        Returns dx (N, D).
-        """
-        return self.residual.backward(dy, tape)
-
 
 def _sub_layer(x: Array, gain: Array, shift: Array, weight: Array, bias: Array) -> tuple[Array, Any]:
     """Run a sub-layer with these parameters: the gain and the bias of its norm, the weight and the bias of f."""
-    model = SubLayer(x.shape[1])
+    model = _SubLayer(x.shape[1])
     model.allocate(x.dtype.type)
     for parameter, value in zip(model.parameters().values(), (gain, shift, weight, bias), strict=True):
         parameter.data[...] = value
     tape = Tape(model.views(np.zeros_like(model.vector)))
-    return model.forward(x, tape), (model, tape)
+    return model.residual.forward(x, tape), (model, tape)
 
 
 def _sub_layer_backward(joined: Callable) -> Callable:
     def derivative(dy: Array, saved: Any) -> tuple[Array, ...]:
         model, tape = saved
         model.residual.joined = MethodType(joined, model.residual)
-        dx = model.backward(dy, tape)
+        dx = model.residual.backward(dy, tape)
         return dx, *(tape.gradients[parameter] for parameter in model.parameters().values())
 
     return derivative
@@ -115,10 +96,9 @@ class Pair(NamedTuple):
     """A forward and a backward as a reader meets them, what they are made of, and the cases of their check."""
 
     name: str
-    documented: tuple[Callable, Callable]  # whose docstrings have the formulas: of the forward, and of the backward
     functions: tuple[Callable, Callable]
-    helpers: tuple[Callable, ...]  # functions of the same module that the two call
-    cases: tuple[Case, ...]
+    helpers: list[Callable]  # functions of the same module that the two call
+    cases: list[Case]
 
 
 def pairs() -> dict[str, Pair]:
@@ -126,17 +106,13 @@ def pairs() -> dict[str, Pair]:
     cases: dict[Callable, list[Case]] = {}
     for case in CASES:
         cases.setdefault(case.backward, []).append(case)
-    found = [_pair(backward, tuple(own)) for backward, own in cases.items()]
-    functions = Residual.forward, Residual.joined
-    found.append(Pair("residual", (SubLayer.forward, SubLayer.backward), functions, (), (RESIDUAL,)))
-    return {pair.name: pair for pair in found}
-
-
-def _pair(backward: Callable, cases: tuple[Case, ...]) -> Pair:
-    name = pair_name(backward)
-    functions = getattr(sys.modules[backward.__module__], name), backward
-    helpers = dict.fromkeys(each for function in functions for each in _called(function))
-    return Pair(name, functions, functions, tuple(each for each in helpers if each not in functions), cases)
+    found = {}
+    for backward, own in cases.items():
+        name = pair_name(backward)
+        functions = getattr(sys.modules[backward.__module__], name), backward
+        helpers = dict.fromkeys(each for function in functions for each in _called(function))
+        found[name] = Pair(name, functions, [each for each in helpers if each not in functions], own)
+    return {**found, "residual": Pair("residual", (Residual.forward, Residual.joined), [], [RESIDUAL])}
 
 
 def _called(function: FunctionType) -> Iterator[FunctionType]:
@@ -230,8 +206,8 @@ class _Checked:
         """Make the pair's own section: formulas, source, the check of its first case, errors of all, wrong versions."""
         pair, (first, report) = self.pair, next(iter(self.right.items()))
         blocks: list[Block | str] = []
-        for title, documented, function in zip(("Forward", "Backward"), pair.documented, pair.functions, strict=True):
-            blocks += [f"{title}:", Formula(formula(documented)), source(function)]
+        for title, function in zip(("Forward", "Backward"), pair.functions, strict=True):
+            blocks += [f"{title}:", Formula(formula(function)), source(function)]
         if pair.helpers:
             blocks += ["What the two are made of:", *map(source, pair.helpers)]
         blocks += [f"The check, case “{first}”:", Table(_HEADER, _rows(report))]

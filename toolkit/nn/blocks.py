@@ -24,7 +24,12 @@ class Residual(Module):
         self.post_norm = norm is not None and not pre_norm
 
     def forward(self, x: Array, *context: Any) -> Array:
-        """Add to x what the layer makes of it.  context: what the layer takes beside x; the tape comes last."""
+        """Add to x what the layer f makes of it:
+
+            y = x + f(norm(x))
+
+        pre-norm; see the class for the others. context: what the layer takes beside x; the tape comes last.
+        """
         tape = context[-1]
         branch = self.layer.forward(self.norm.forward(x, tape) if self.pre_norm else x, *context)
         y = tape.add(x, self.dropout.forward(branch, tape))
@@ -41,7 +46,12 @@ class Residual(Module):
         return self.joined(dx, dbranch, tape)
 
     def joined(self, dx: Array, dbranch: Array, tape: Tape) -> Array:
-        """Both paths lead to x, so their gradients add up: the one around the layer and the one through it."""
+        """Both paths lead to x, so their gradients add up, the one around the layer and the one through it:
+
+            dx = dy + norm_backward(f_backward(dy))
+
+        Returns dx (N, D).
+        """
         return tape.add(dx, self.norm.backward(dbranch, tape) if self.pre_norm else dbranch)
 
 
