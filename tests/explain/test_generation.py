@@ -6,12 +6,11 @@ import pytest
 from toolkit import load
 from toolkit.decoding import ContinuationConfig, generate, sampling
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.decoding import attended
-from toolkit.explain.decoding.beam_tree import BeamTree, choices, every, written
-from toolkit.explain.decoding.choices import Choices
-from toolkit.explain.decoding.generation import generation_page, prompt_ids
+from toolkit.explain import decoding
+from toolkit.explain.decoding import generation_page, prompt_ids
 from toolkit.explain.pages.blocks import Bars, Heat, Maps, Table, Tree
 from toolkit.explain.pages.writing import labels
+from toolkit.explain.search import BeamTree, Choices, steps_of, written
 from toolkit.tokenization.special import BOS
 
 SAMPLES = [
@@ -64,10 +63,10 @@ def test_watching_changes_nothing(model, settings):
 def test_the_steps_are_those_of_the_output(model, settings):
     (best, *_), watch = watched(model, config_of(settings))
     steps = watch.of(written(best))
-    taken = [step.distribution.stages["model"].candidates[step.token] for step in steps]
+    taken = [step.stages["model"].candidates[step.token] for step in steps]
     np.testing.assert_allclose(np.log(taken), best.token_log_probs, rtol=1e-4, atol=1e-6)
     for step in steps:
-        assert abs(step.distribution.stages["model"].mass - 1) < 1e-5
+        assert abs(sum(step.stages["model"].candidates.values()) - 1) < 1e-5
 
 
 @pytest.mark.parametrize("settings", SAMPLES)
@@ -79,9 +78,9 @@ def test_the_last_stage_is_what_was_drawn_from(model, settings, monkeypatch):
     assert len(drawn) == len(steps) > 1
     expected = ["temperature", *(name for name, used in STAGES.items() if used(config, model.tokenizer.vocab_size))]
     for step, weights in zip(steps, drawn, strict=True):
-        assert list(step.distribution.stages) == ["model", "permitted", *expected]
-        last = step.distribution.stages[expected[-1]]
-        assert abs(last.mass - 1) < 1e-12
+        assert list(step.stages) == ["model", "permitted", *expected]
+        last = step.stages[expected[-1]]
+        assert abs(sum(last.candidates.values()) - 1) < 1e-12
         assert last.kept == len(last.candidates) == np.count_nonzero(weights)
         used = np.sort(weights[weights > 0]) / weights.sum()
         np.testing.assert_allclose(np.sort(list(last.candidates.values())), used, rtol=1e-12)
@@ -94,7 +93,7 @@ def test_every_stage_is_made_of_the_one_before(model, settings):
     config = config_of(settings)
     (best, *_), watch = watched(model, config)
     for step in watch.of(written(best)):
-        names, stages = list(step.distribution.stages), list(step.distribution.stages.values())
+        names, stages = list(step.stages), list(step.stages.values())
         raised = {token: each ** (1 / config.temperature) for token, each in stages[1].candidates.items()}
         for token, each in stages[2].candidates.items():
             assert abs(each - raised[token] / sum(raised.values())) < 1e-5
@@ -121,8 +120,8 @@ def test_beams_of_a_language_model_are_a_tree(model, settings):
     config = config_of(settings)
     (best, *_), tree = watched(model, config)
     way = tree.choose(best)
-    assert [node.token for node in way[1:]] == written(best) == [step.token for step in choices(way, 1)]
-    assert all(len(node.children) <= 2 * config.num_beams for node in every(tree.root))
+    assert [node.token for node in way[1:]] == written(best) == [step.token for step in steps_of(way, 1)]
+    assert all(len(node.children) <= 2 * config.num_beams for node in tree.root.every())
 
 
 @pytest.mark.parametrize("settings", [{}, {"top_p": 0.9, "temperature": 1.2, "seed": 6}, {"temperature": 0.0}])
@@ -182,8 +181,8 @@ def test_attention_is_that_of_a_pass_over_all_that_was_read(stories):
 
 def test_maps_do_not_depend_on_what_follows(model):
     ids = model.tokenizer.encode("I am a boy.")
-    whole, hidden = attended.self_attention_maps(model.model, ids)
-    part, _ = attended.self_attention_maps(model.model, ids[:-2])
+    whole, hidden = decoding.self_attention_maps(model.model, ids)
+    part, _ = decoding.self_attention_maps(model.model, ids[:-2])
     np.testing.assert_allclose(whole[:, :, :-2, :-2], part, rtol=1e-5, atol=1e-7)
     assert hidden.sum() == len(ids) * (len(ids) - 1) / 2
 
@@ -225,7 +224,7 @@ def test_an_empty_prompt_lets_the_model_begin(stories):
 
 
 def test_large_maps_show_their_last_rows(stories, monkeypatch):
-    monkeypatch.setattr(attended, "MOST_TOKENS", 3)
+    monkeypatch.setattr(decoding, "MOST_TOKENS", 3)
     page = generation_page(stories, "Once upon a time", ContinuationConfig(max_new_tokens=2))
     mask = only(blocks_of(page), Heat)[0]
     assert mask.values.shape == mask.hidden.shape == (3, 3)

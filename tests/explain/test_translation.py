@@ -8,12 +8,10 @@ from toolkit import load
 from toolkit.data.collate import translation_batch
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.decoding import search_tree, translation
-from toolkit.explain.decoding.beam_tree import BeamTree, branch, choices, every, greedy_tree, written
-from toolkit.explain.decoding.candidates import named
-from toolkit.explain.decoding.choices import Choices
-from toolkit.explain.decoding.translation import translation_page
+from toolkit.explain import decoding
+from toolkit.explain.decoding import named, translation_page
 from toolkit.explain.pages.blocks import Bars, Formula, Heat, Maps, Table, Tree
+from toolkit.explain.search import BeamTree, Choices, branch, greedy_tree, steps_of, written
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import EOS
 
@@ -60,9 +58,9 @@ def test_the_chosen_way_is_the_best_hypothesis(models, settings):
         (best, *_), tree = watched(model, config)
         way = tree.choose(best)
         assert [node.token for node in way[1:]] == written(best)
-        assert [node for node in every(tree.root) if node.state == "chosen"] == way
-        for few, step in zip(choices(way, 2), choices(way, SIZE), strict=True):
-            assert few.distribution.tokens == list(dict.fromkeys([*step.distribution.tokens[:2], step.token]))
+        assert [node for node in tree.root.every() if node.state == "chosen"] == way
+        for few, step in zip(steps_of(way, 2), steps_of(way, SIZE), strict=True):
+            assert few.candidates == list(dict.fromkeys([*step.candidates[:2], step.token]))
         np.testing.assert_allclose(way[-1].log_prob, best.log_prob, rtol=1e-12)
         tokens, log_prob, score = tree.ended(config.length_penalty)[0]
         assert (tokens, score) == (written(best), best.score)
@@ -75,12 +73,12 @@ def test_the_tree_holds_what_a_beam_may_hold(models, settings):
     width = config.num_beams
     for model in models:
         tree = watched(model, config)[1]
-        nodes = list(every(tree.root))
+        nodes = list(tree.root.every())
         assert all(not node.children for node in nodes if node.state in ("dropped", "ended"))
-        deepest = max(node.length for node in nodes)
-        assert all(node.state != "kept" for node in nodes if node.length == deepest)
+        deepest = max(len(node.tokens) for node in nodes)
+        assert all(node.state != "kept" for node in nodes if len(node.tokens) == deepest)
         for length in range(1, deepest + 1):
-            level = [node for node in nodes if node.length == length]
+            level = [node for node in nodes if len(node.tokens) == length]
             assert sum(node.state == "kept" for node in level) <= width
             assert sum(node.state == "ended" for node in level) <= width
             assert len(level) <= 2 * width
@@ -105,7 +103,7 @@ def test_candidates_have_the_probabilities_that_teacher_forcing_gives(models, se
     config = GenerationConfig(**settings)
     for model in models:
         (best, *_), watch = watched(model, config)
-        steps = watch.of(written(best)) if config.num_beams == 1 else choices(watch.choose(best), SIZE)
+        steps = watch.of(written(best)) if config.num_beams == 1 else steps_of(watch.choose(best), SIZE)
         assert [step.token for step in steps] == written(best)
         batch = translation_batch([np.array([17, 25, 20, 28])], [np.array(best.ids)])
         tape = Tape()
@@ -113,28 +111,28 @@ def test_candidates_have_the_probabilities_that_teacher_forcing_gives(models, se
         raised = np.exp(model.output.logits(x, tape))
         expected = raised / raised.sum(axis=1, keepdims=True)
         for step, row in zip(steps, expected, strict=False):
-            tokens, model_stage = step.distribution.tokens, step.distribution.stages["model"]
+            tokens, model_stage = step.candidates, step.stages["model"]
             np.testing.assert_allclose([model_stage.candidates[token] for token in tokens], row[tokens], rtol=1e-9)
             assert (np.diff(row[tokens]) <= 0).all()
             assert len(tokens) == SIZE
-            assert abs(model_stage.mass - 1) < 1e-12
+            assert abs(sum(model_stage.candidates.values()) - 1) < 1e-12
             assert model_stage.kept == SIZE
-            assert step.token in step.distribution.stages["permitted"].candidates
+            assert step.token in step.stages["permitted"].candidates
 
 
 def test_fewer_candidates_are_the_best_ones_and_what_was_taken(models):
     config = GenerationConfig(do_sample=True, top_k=0, temperature=2.0, max_new_tokens=9, seed=5)
     (best, *_), every_one = watched(models[0], config)
     few = watched(models[0], config, count=2)[1]
-    assert [step.distribution.tokens for step in few.of(written(best))] == [
-        list(dict.fromkeys([*step.distribution.tokens[:2], step.token])) for step in every_one.of(written(best))
+    assert [step.candidates for step in few.of(written(best))] == [
+        list(dict.fromkeys([*step.candidates[:2], step.token])) for step in every_one.of(written(best))
     ]
 
 
 def test_greedy_search_has_a_tree_too(models):
     for model in models:
         (best, *_), watch = watched(model, GenerationConfig(), count=3)
-        nodes = list(every(greedy_tree(watch.of(written(best)), best)))
+        nodes = list(greedy_tree(watch.of(written(best)), best).every())
         assert [node.token for node in nodes if node.state == "chosen"][1:] == written(best)
         for node in nodes:
             scores = [child.score for child in node.children]
@@ -144,7 +142,7 @@ def test_greedy_search_has_a_tree_too(models):
 
 def test_a_tree_that_is_too_large_loses_what_matters_least(models):
     (best, *_), tree = watched(models[0], GenerationConfig(num_beams=6, max_new_tokens=16), source=range(16, 26))
-    way, nodes = tree.choose(best), list(every(tree.root))
+    way, nodes = tree.choose(best), list(tree.root.every())
     names = {token: str(token) for token in range(-1, SIZE)}
     for most in (1, len(way) + 3, len(nodes) // 2, len(nodes)):
         root, missing = branch(tree.root, names, most, 99)
@@ -155,7 +153,7 @@ def test_a_tree_that_is_too_large_loses_what_matters_least(models):
         if missing <= len(lost):
             assert sum(each.state == "dropped" for each in shown) == len(lost) - missing
     root, missing = branch(tree.root, names, 10**6, 3)
-    assert len(list(branches(root))) == sum(node.length <= 3 for node in nodes) == len(nodes) - missing
+    assert len(list(branches(root))) == sum(len(node.tokens) <= 3 for node in nodes) == len(nodes) - missing
 
 
 @pytest.mark.parametrize("settings", [{}, {"num_beams": 4}, {"num_beams": 4, "length_penalty": 0.2}])
@@ -203,22 +201,22 @@ def test_what_is_too_long_is_cut_and_the_page_says_so(make_model, tmp_path, monk
     tokens = only(blocks_of(page), Table)[0].rows
     assert len(tokens) == 12
     assert any("the model reads the first 11" in each for each in page.cut)
-    monkeypatch.setattr(search_tree, "MOST_NODES", 20)
-    monkeypatch.setattr(search_tree, "MOST_STEPS", 5)
-    monkeypatch.setattr(translation, "MOST_STEPS", 5)
+    monkeypatch.setattr(decoding, "MOST_NODES", 20)
+    monkeypatch.setattr(decoding, "MOST_STEPS", 5)
+    monkeypatch.setattr(decoding, "MOST_STEPS", 5)
     page = translation_page(translator, "I am a boy.", GenerationConfig(num_beams=3, min_new_tokens=8))
     assert any("are not shown" in each for each in page.cut)
     assert any("first 5 steps" in each for each in page.cut)
 
 
 def test_maps_that_are_too_large_are_cut_and_the_page_says_so(translator, monkeypatch):
-    monkeypatch.setattr("toolkit.explain.decoding.attended.MOST_TOKENS", 3)
+    monkeypatch.setattr("toolkit.explain.decoding.MOST_TOKENS", 3)
     page = translation_page(translator, "Where is my book?")
     heat = only(blocks_of(page), Heat)[0]
     assert heat.values.shape == (3, 3)
     assert len(heat.rows) == len(heat.columns) == 3
     assert page.cut == ["Maps show the first 3 of 6 rows.", "Maps show the first 3 of 6 columns."]
-    monkeypatch.setattr("toolkit.explain.decoding.attended.MOST_CELLS", 40)
+    monkeypatch.setattr("toolkit.explain.decoding.MOST_CELLS", 40)
     page = translation_page(translator, "Where is my book?")
     assert len(only(blocks_of(page), Maps)) == 1
     assert page.cut[-1].startswith("Layer 2 of 2 has no map of its own")

@@ -10,10 +10,13 @@ from tyro.conf import OmitArgPrefixes, Positional
 from toolkit.api import load_language_model, load_translator
 from toolkit.commands.explain import MappedExplanation
 from toolkit.decoding import ContinuationConfig, GenerationConfig
-from toolkit.explain.decoding.generation import CANDIDATES as CONTINUATION_CANDIDATES
-from toolkit.explain.decoding.generation import NEW_TOKENS, generation_page
-from toolkit.explain.decoding.translation import CANDIDATES as TRANSLATION_CANDIDATES
-from toolkit.explain.decoding.translation import translation_page
+from toolkit.explain.decoding import (
+    CONTINUATION_CANDIDATES,
+    NEW_TOKENS,
+    TRANSLATION_CANDIDATES,
+    generation_page,
+    translation_page,
+)
 from toolkit.explain.pages.blocks import Page
 
 

@@ -1,0 +1,444 @@
+"""How a text was decoded: its tokens, the candidates of every step, the search as a tree, and attention.
+
+`translation_page` is for a translator, with cross-attention; `generation_page` for a language model, with
+self-attention.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolkit.data.collate import translation_batch
+from toolkit.data.sentences import sentence_text, tidy
+from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, generate
+from toolkit.decoding.hypothesis import length_penalty
+from toolkit.decoding.state import window_length
+from toolkit.errors import DataError
+from toolkit.explain.pages.blocks import Bars, Formula, Heat, Maps, Page, Section, Table, Tree
+from toolkit.explain.pages.writing import clipped, labels
+from toolkit.explain.pages.writing import written as number
+from toolkit.explain.reading import check_choice, source_ids
+from toolkit.explain.search import Decoded, Step, branch, decoded
+from toolkit.functional.arrays import Array
+from toolkit.language_model import LanguageModel
+from toolkit.models.gpt import GPT
+from toolkit.models.seq2seq import Seq2Seq
+from toolkit.nn.module import Module
+from toolkit.nn.recorder import Recorder
+from toolkit.nn.rows import Rows, causal_mask_with_past
+from toolkit.nn.tape import Tape
+from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.special import BOS, EOS
+from toolkit.translator import Translator
+
+TRANSLATION_CANDIDATES, CONTINUATION_CANDIDATES = 5, 8
+NEW_TOKENS = 12  # of a continuation
+MOST_STEPS = 64  # that are shown
+MOST_NODES = 240  # of a tree that is shown
+MOST_OUTPUTS = 12  # complete ones that are listed
+MOST_TOKENS = 64  # rows and columns of a map that is shown
+MOST_CELLS = 150_000  # of all maps of a page
+_LONGEST = 200  # cells of a text in a heading
+_CHANGED = 5e-4  # of a probability: what a reader sees at three decimals
+_RECENT = 32  # characters of what was written before a step
+
+
+def translation_page(
+    translator: Translator,
+    text: str,
+    config: GenerationConfig | None = None,
+    candidates: int = TRANSLATION_CANDIDATES,
+    layer: int | None = None,
+    head: int | None = None,
+) -> Page:
+    """Explain how one text is translated: its tokens, the candidates of every step, the beam, and cross-attention.
+
+    candidates: the number that is shown at every step. layer, head: show the maps of this one only, counted from 1.
+
+    Raises DataError for a blank text, ConfigError for a layer or head that the model does not have and for settings
+    that it cannot decode with.
+    """
+    model, tokenizer, config = translator.model, translator.tokenizer, config or GenerationConfig()
+    layers, cut = len(model.encoder.blocks), []
+    check_choice(len(model.decoder.blocks), model.config.heads, layer, head)
+    most, ignore_case = translator.limit - 1, model.config.ignore_case  # EOS counts
+    source = source_ids(tokenizer.source, text, most, cut, ignore_case=ignore_case)
+    if not source:
+        raise DataError("the text is blank: there is nothing to translate")
+    if config.num_return_sequences > 1 and not config.samples:  # then a translator returns all that its beams find
+        config = replace(config, num_return_sequences=config.num_beams)
+    output = _Output(
+        decoded(translator, config, candidates, lambda watch: generate(model, [source], config, observer=watch)),
+        config,
+        tokenizer,
+        lambda ids: sentence_text(tokenizer, ids),
+    )
+    with translator.arithmetic():
+        maps, memory = cross_attention_maps(model, source, output.decoded.found[0].ids)
+    marked, tokens = [*source, EOS], output.decoded.tokens
+    attention = Attention(maps[:, :, : len(tokens)], labels(tokenizer, tokens), labels(tokenizer.source, marked))
+    read = (
+        f"The tokenizer cuts the text into {len(source)} tokens, and an end mark follows."
+        f"{' The model takes its source in lower case.' if ignore_case else ''} The encoder, {layers} "
+        f"{'layer' if layers == 1 else 'layers'}, reads them all at once and makes of them the memory, {len(memory)} "
+        f"rows of {memory.shape[1]} numbers {memory.shape}: one row for each token, which the decoder looks at in "
+        "every step."
+    )
+    look = (
+        "Each row is a step, named by the token that it writes; the columns are the tokens of the source. A row sums "
+        "to 1: it says how much of what the decoder takes from the source comes from each token."
+    )
+    about = (
+        f"“{clipped(tidy(text), _LONGEST)}” becomes “{output.text}”. All numbers are read from the search and from the "
+        "model as it translates."
+    )
+    sections = [
+        Section("What was read", read, _tokens_table(tokenizer.source, marked)),
+        *output.sections(),
+        Section("Cross-attention, averaged", look, attention.averaged()),
+        *attention.by_head("Cross-attention", layer, head),
+    ]
+    return Page("How a translation came about", about, sections, [*cut, *output.cut(), *attention.cut])
+
+
+def generation_page(
+    model: LanguageModel,
+    prompt: str,
+    config: ContinuationConfig | None = None,
+    candidates: int = CONTINUATION_CANDIDATES,
+    layer: int | None = None,
+    head: int | None = None,
+) -> Page:
+    """Explain how a language model continues a prompt: the stages of every choice, the mask, and self-attention.
+
+    candidates: the number that is shown at every step. layer, head: show the maps of this one only, counted from 1.
+
+    Raises DataError for a prompt that the model cannot read, ConfigError for a layer or head that it does not have and
+    for settings that it cannot decode with.
+    """
+    config = config or ContinuationConfig(max_new_tokens=NEW_TOKENS)
+    shape, tokenizer = model.model.config, model.tokenizer
+    check_choice(shape.layers, shape.heads, layer, head)
+    ids, cut = prompt_ids(model, prompt, config)
+    output = _Output(
+        decoded(model, config, candidates, lambda watch: generate(model.model, [ids], config, observer=watch)),
+        config,
+        tokenizer,
+        tokenizer.decode,
+        ids,
+    )
+    begun = [BOS, *ids] if shape.begin else ids
+    seen = [*begun, *output.decoded.tokens][:-1]
+    window, slid = window_length(len(seen), shape.max_length), []
+    if window < len(seen):
+        slid.append(f"The context slid: attention is shown over the last {window} of {len(seen)} tokens, read at once.")
+    with model.arithmetic():
+        maps, hidden = self_attention_maps(model.model, seen[-window:])
+    names = labels(tokenizer, seen[-window:])
+    attention = Attention(maps, names, names, hidden, last=True)
+    read = "The model reads the prompt all at once, and then one token in every step: the one that it has just written."
+    if shape.begin:
+        read = f"A begin mark stands before the prompt. {read}"
+    mask = (
+        "A row may look at itself and at what stands before it, never at what is still to be written: the mask hides "
+        "everything to the right of the diagonal. What remains of a row sums to 1."
+    )
+    new = clipped(output.text, _LONGEST)
+    about = f"“{clipped(prompt, _LONGEST)}” is continued with “{new}”" if prompt else f"The model begins: “{new}”"
+    sections = [
+        Section("What was read", read, _tokens_table(tokenizer, begun)),
+        *output.sections(),
+        Section("The causal mask", mask, attention.averaged()),
+        *attention.by_head("Self-attention", layer, head),
+    ]
+    about += ". All numbers are read from the model and the search as they write it."
+    return Page("How a text goes on", about, sections, [*cut, *output.cut(*slid), *attention.cut])
+
+
+def prompt_ids(model: LanguageModel, prompt: str, config: ContinuationConfig) -> tuple[list[int], list[str]]:
+    """Cut a prompt into ids, keep the last ones where it is too long, and give a sentence on those that were cut.
+
+    There is room for max_new_tokens then where the context has it; a context that slides needs no cut.
+    """
+    shape = model.model.config
+    [ids] = model.encode([prompt], replace(config, past_context="slide"), lambda _: "the prompt")
+    room = shape.max_length - shape.begin
+    if config.past_context == "slide" or len(ids) + max(config.shortest, 1) <= room:
+        return ids, []
+    kept = max(room - max(config.max_new_tokens or NEW_TOKENS, config.shortest), 1)
+    sentence = (
+        f"The prompt has {len(ids)} tokens and the context {shape.max_length}, with what is written: the first "
+        f"{len(ids) - kept} are cut."
+    )
+    return ids[-kept:], [sentence]
+
+
+class _Output:
+    """The sections on what was written: its tokens, the candidates of every step, the tree, all complete outputs.
+
+    spelled: the text of some ids; prompt: the ids that stand before what was written.
+    """
+
+    def __init__(
+        self,
+        found: Decoded,
+        config: GenerationConfig,
+        tokenizer: Tokenizer,
+        spelled: Callable[[Sequence[int]], str],
+        prompt: Sequence[int] = (),
+    ):
+        self.decoded, self.config, self.tokenizer, self.spelled, self.prompt = found, config, tokenizer, spelled, prompt
+        self.text = spelled(found.found[0].ids)
+        self._nodes = list(found.root.every()) if found.root else []
+        if found.root:
+            names = named(tokenizer, [node.token for node in self._nodes[1:]])
+            self._tree, self._missing = branch(found.root, names, MOST_NODES, MOST_STEPS)
+
+    def sections(self) -> list[Section]:
+        """Make them."""
+        best, ended = self.decoded.found[0], "" if self.decoded.found[0].finished else ": the length limit ended it."
+        return [
+            Section(
+                "What was written", f"“{self.text}”{ended}", self._written_table(), _score_formula(best, self.config)
+            ),
+            self._steps(),
+            *([self._tree_section()] if self.decoded.root else []),
+            *([self._ended_section()] if len(self.decoded.ended) > 1 else []),
+        ]
+
+    def cut(self, *more: str) -> list[str]:
+        """Write a sentence on everything that is left out; more: others to stand among them."""
+        found = [*more]
+        if len(self.decoded.tokens) > MOST_STEPS:
+            count = len(self.decoded.tokens)
+            found.insert(0, f"The output has {count} tokens: the first {MOST_STEPS} steps are shown.")
+        if self.decoded.root and self._missing:
+            found.append(
+                f"The tree has {len(self._nodes)} branches, and {self._missing} are not shown: those that were dropped "
+                f"first, and any beyond {MOST_STEPS} tokens."
+            )
+        return found
+
+    def _written_table(self) -> Table:
+        """List the tokens of the best output, the log-probability of each and their sum."""
+        sums, rows, tokens = 0.0, [], self.decoded.tokens
+        own = self.decoded.found[0].token_log_probs
+        for step, (name, token, log_prob) in enumerate(
+            zip(labels(self.tokenizer, tokens), tokens, own, strict=True), 1
+        ):
+            sums += log_prob
+            rows.append((str(step), name, str(token), number(log_prob, 4), number(sums, 4)))
+        return Table(("step", "token", "id", "log-probability", "sum"), rows[:MOST_STEPS], left=(1,))
+
+    def _steps(self) -> Section:
+        """Show the candidates of every step, and which was taken."""
+        names = named(self.tokenizer, [token for step in self.decoded.steps for token in step.candidates])
+        shown = self.decoded.steps[:MOST_STEPS]
+        stages = _stages(shown, self.config)
+        bars = []
+        own = self.decoded.found[0].token_log_probs
+        for place, (step, log_prob) in enumerate(zip(shown, own, strict=False)):
+            before = self.spelled([*self.prompt, *self.decoded.tokens[:place]])
+            if len(before) > _RECENT:
+                before = f"… {before[-_RECENT:].split(' ', 1)[-1]}"
+            what = f"what follows “{before}”" if before else "what comes first"
+            bars.append(_bars(f"step {place + 1}: {what}", step, log_prob, stages, names))
+        return Section("Candidates at every step", _explained(self.config, stages), bars)
+
+    def _tree_section(self) -> Section:
+        width = self.config.num_beams
+        text = (
+            f"In every step the {width} unfinished hypotheses grow by a token. The {2 * width} best continuations of "
+            "all together are ranked by the sum of their log-probabilities. Those of the first "
+            f"{width} that are an end mark or reach the length limit are complete; the {width} best of the others are "
+            "kept, and the rest is dropped. When the search is over, so is everything that is unfinished."
+            if width > 1
+            else "One hypothesis grows: in every step the most probable token is kept, and other candidates are "
+            "dropped."
+        )
+        title = f"The {'beam' if width > 1 else 'search'} as a tree"
+        return Section(title, text, Tree("sums of log-probabilities", self._tree))
+
+    def _ended_section(self) -> Section:
+        """List every output that was complete, best first."""
+        ended = self.decoded.ended
+        rows = [
+            (str(place), self.spelled(tokens), str(len(tokens)), number(log_prob, 4), number(score, 4))
+            for place, (tokens, log_prob, score) in enumerate(ended[:MOST_OUTPUTS], start=1)
+        ]
+        rule = f"the sum divided by length ^ {self.config.length_penalty:g}"
+        text = f"{len(ended)} outputs were complete. The best score wins: {rule}."
+        if len(ended) > MOST_OUTPUTS:
+            text += f" The best {MOST_OUTPUTS}:"
+        header = ("place", "text", "tokens", "log-probability", "score")
+        return Section("What was complete", text, Table(header, rows, left=(1,)))
+
+
+def named(tokenizer: Tokenizer, ids: Sequence[int]) -> dict[int, str]:
+    """Name each of the ids, and the root of a tree, -1, the empty beginning."""
+    unique = list(dict.fromkeys(ids))
+    return {-1: "(beginning)", **dict(zip(unique, labels(tokenizer, unique), strict=True))}
+
+
+def _tokens_table(tokenizer: Tokenizer, ids: Sequence[int]) -> Table:
+    rows = [(str(place), name, str(ids[place])) for place, name in enumerate(labels(tokenizer, ids))]
+    return Table(("position", "token", "id"), rows, left=(1,))
+
+
+def _score_formula(best: Hypothesis, config: GenerationConfig) -> Formula:
+    """Write how the score comes from the sum of log-probabilities.
+
+    Beam search ranks by log-probabilities after logits processors, so that the sum may be another than log_prob.
+    """
+    length, power = len(best.token_log_probs), config.length_penalty
+    total = best.score * length_penalty(length, power)
+    return Formula(
+        "score = sum of log-probabilities / length ^ length_penalty\n"
+        f"      = {number(total, 4)} / {length} ^ {power:g} = {number(best.score, 4)}"
+    )
+
+
+def _stages(steps: Sequence[Step], config: GenerationConfig) -> dict[str, str]:
+    """Choose the stages that have a column, with their titles.
+
+    What is permitted is one only where it differs from what the model says; marks without meaning for a text, which
+    are never written, have next to no probability.
+    """
+    titles = {
+        "model": "model",
+        "permitted": "permitted",
+        "temperature": f"temperature {config.temperature:g}",
+        "top_k": f"top-k {config.top_k}",
+        "top_p": f"top-p {config.top_p:g}",
+        "min_p": f"min-p {config.min_p:g}",
+    }
+    present = {name: title for name, title in titles.items() if any(name in step.stages for step in steps)}
+    if not any(map(_restricted, steps)):
+        del present["permitted"]
+    return present
+
+
+def _restricted(step: Step) -> bool:
+    before, after = (step.stages[name].candidates for name in ("model", "permitted"))
+    return any(abs(before.get(token, 0) - after.get(token, 0)) >= _CHANGED for token in step.candidates)
+
+
+def _explained(config: GenerationConfig, stages: Mapping[str, str]) -> str:
+    text = "The model's own probabilities of the next token, the most probable candidates first. "
+    if config.samples:
+        text += (
+            f"Then what sampling makes of them: {', '.join(list(stages.values())[1:])}. A stage that excludes tokens "
+            "shares their probability among the others; marks that are no text are excluded in any case. A token is "
+            f"drawn from what the last stage leaves, with seed {config.seed}."
+        )
+    elif config.num_beams > 1:
+        text += (
+            "These are the steps of the output that was chosen; the beam ranked those of all its hypotheses together."
+        )
+    else:
+        text += "Greedy search takes the most probable one."
+    if "permitted" in stages:
+        text += " Permitted are the tokens that constraints leave: repetition, the length, and marks that are no text."
+    return text
+
+
+def _bars(name: str, step: Step, own: float, stages: Mapping[str, str], names: Mapping[int, str]) -> Bars:
+    columns = {
+        title: [step.stages[stage].candidates.get(token) for token in step.candidates]
+        for stage, title in stages.items()
+    }
+    note = f"{names[step.token]}: log-probability {number(own, 4)}"
+    if len(stages) > 1:
+        left = [f"{step.stages[stage].kept} ({title})" for stage, title in stages.items()]
+        note += f"; tokens that are left: {', '.join(left)}"
+    chosen = [step.candidates.index(step.token)]
+    return Bars(name, [names[token] for token in step.candidates], columns, chosen, f"{note}.")
+
+
+@dataclass
+class Attention:
+    """The maps of all layers and heads, (L, H, T, S): [l, h, t, s] is how much of what row t takes comes from column s.
+
+    hidden: (T, S), true where a mask forbids to look; last: a map that is too large shows its last rows and columns,
+    not its first.
+    """
+
+    maps: Array
+    rows: Sequence[str]
+    columns: Sequence[str]
+    hidden: Array | None = None
+    last: bool = False
+
+    def __post_init__(self) -> None:
+        which = "last" if self.last else "first"
+        sides = ((self.rows, "rows"), (self.columns, "columns"))
+        self.cut = [  # a sentence on everything that no map shows
+            f"Maps show the {which} {MOST_TOKENS} of {len(names)} {what}."
+            for names, what in sides
+            if len(names) > MOST_TOKENS
+        ]
+        shown = slice(-MOST_TOKENS, None) if self.last else slice(MOST_TOKENS)
+        self.maps, self.rows, self.columns = self.maps[:, :, shown, shown], self.rows[shown], self.columns[shown]
+        self.hidden = None if self.hidden is None else self.hidden[shown, shown]
+
+    def averaged(self) -> Heat:
+        """Show the mean over all layers and heads."""
+        return self._heat("mean of all layers and heads", self.maps.mean(axis=(0, 1)))
+
+    def by_head(self, title: str, layer: int | None, head: int | None) -> list[Section]:
+        """Make a section for each layer with the maps of its heads, or those of one, counted from 1.
+
+        A sentence on layers that are not shown is added to `cut`.
+        """
+        layers, heads = self.maps.shape[:2]
+        chosen = list(range(1, layers + 1)) if layer is None else [layer]
+        own = range(1, heads + 1) if head is None else [head]
+        room = max(1, MOST_CELLS // (len(self.rows) * len(self.columns) * len(own)))
+        if len(chosen) > room:
+            missing = f"Each of layers {room + 1} to {layers} of {layers} has"
+            if room + 1 == layers:
+                missing = f"Layer {layers} of {layers} has"
+            self.cut.append(f"{missing} no map of its own here, only a part in the average: --layer shows one.")
+        sections = []
+        for place in chosen[:room]:
+            maps = self.maps[place - 1]
+            mean = (
+                self._heat(f"layer {place}, mean of its heads", maps.mean(axis=0))
+                if head is None and heads > 1
+                else None
+            )
+            small = Maps([self._heat(f"layer {place}, head {each}", maps[each - 1]) for each in own])
+            sections.append(Section(f"{title}, layer {place}", small, mean))
+        return sections
+
+    def _heat(self, name: str, values: Array) -> Heat:
+        return Heat(name, values, list(self.rows), list(self.columns), self.hidden)
+
+
+def cross_attention_maps(model: Seq2Seq, source: Sequence[int], target: Sequence[int]) -> tuple[Array, Array]:
+    """Read a pair of ids without BOS and EOS -> maps (L, H, T + 1, S + 1), and the memory (S + 1, D).
+
+    Row t belongs to the step that writes target token t, the last one to EOS.
+    """
+    batch = translation_batch([np.asarray(source, np.int64)], [np.asarray(target, np.int64)])
+    modules = [block.cross_attention.layer for block in model.decoder.blocks]
+    recorder = Recorder(modules, ["probabilities"])
+    tape = Tape(recorder=recorder)
+    memory = model.encode(batch.sources, batch.source_rows, tape).copy()
+    model.decode(batch.inputs, memory, batch.rows, tape)
+    return _maps(recorder, modules), memory
+
+
+def self_attention_maps(model: GPT, ids: Sequence[int]) -> tuple[Array, Array]:
+    """Read a text of a decoder-only model -> maps (L, H, T, T), and the cells that its causal mask hides, (T, T)."""
+    modules = [block.attention.layer for block in model.trunk.decoder.blocks]
+    recorder = Recorder(modules, ["probabilities"])
+    tape = Tape(recorder=recorder)
+    model.read(np.asarray(ids, np.int64), Rows(np.array([len(ids)])), tape)
+    visible = causal_mask_with_past(np.zeros(1, np.int64), len(ids), len(ids))[0, 0].T
+    return _maps(recorder, modules), ~visible
+
+
+def _maps(recorder: Recorder, modules: Sequence[Module]) -> Array:
+    return np.stack([recorder.attention_maps(module)[0] for module in modules])
