@@ -25,7 +25,7 @@ from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.outputs import Continuation, continuation
 from toolkit.text_model import TextModel, Where, check_length, config_of, listed
-from toolkit.tokenization import StopStrings, TextStream
+from toolkit.tokenization import Detokenizer, StopStrings
 from toolkit.tokenization.normal_form import check_text, normal_form, text_list
 from toolkit.tokenization.special import BOS, EOS
 
@@ -134,7 +134,7 @@ class LanguageModel(TextModel):
         [ids] = self.encode([prompt], config, lambda _: "the prompt")
         check_stopping(config, self._stopping(stop_strings))
         written = self.stream_ids(ids, config, bad_words, first)
-        return TextStream(self.tokenizer, stop_strings).parts(written)
+        return Detokenizer(self.tokenizer, stop_strings).parts(written)
 
     def _continued(
         self,
@@ -280,4 +280,4 @@ class LanguageModel(TextModel):
         StopStrings(stops)
         if not stops:
             return None
-        return lambda: TextStream(self.tokenizer, stops).ends_with
+        return lambda: Detokenizer(self.tokenizer, stops).ends_with

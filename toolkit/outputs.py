@@ -9,7 +9,7 @@ import numpy as np
 from toolkit.data.sentences import sentence_text
 from toolkit.decoding import Hypothesis
 from toolkit.functional.arrays import Array
-from toolkit.tokenization import TextStream, Tokenizer
+from toolkit.tokenization import Detokenizer, Tokenizer
 from toolkit.tokenization.special import EOS
 
 _PLACES = 6  # digits of log-probabilities and scores in JSON
@@ -113,7 +113,7 @@ class Continuation:
 
 def continuation(prompt: str, hypothesis: Hypothesis, tokenizer: Tokenizer, stops: Sequence[str]) -> Continuation:
     """Add the text, up to the first stop string, and the tokens to a hypothesis."""
-    stopped = TextStream(tokenizer, stops)
+    stopped = Detokenizer(tokenizer, stops)
     text = "".join([*map(stopped.push, hypothesis.ids), stopped.flush()])
     ids = [*hypothesis.ids, EOS][: len(hypothesis.token_log_probs)]
     return Continuation(

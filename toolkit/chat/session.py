@@ -12,7 +12,7 @@ from toolkit.decoding import ContinuationConfig, Hypothesis, PrefixCache
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.models.gpt import GPT
 from toolkit.text_model import check_length
-from toolkit.tokenization import TextStream, Tokenizer
+from toolkit.tokenization import Detokenizer, StopStrings, Tokenizer
 from toolkit.tokenization.chat_template import ChatTemplate, Message, make_template
 from toolkit.tokenization.normal_form import check_text, normal_form
 from toolkit.tokenization.tokenizer import REPLACEMENT
@@ -64,22 +64,22 @@ class ReplyStream:
         self.text = ""
         self._written = ""  # the text before the template has read it
         self._source, self._template = ids, template
-        self._stream, self._reader = TextStream(template.tokenizer, stops), template.reader()
+        self._detokenizer, self._reader = Detokenizer(template.tokenizer, stops), template.reader()
         self._hypothesis: Hypothesis | None = None
 
     def parts(self) -> Iterator[str]:
         """Yield the text, whenever there is more of it."""
-        while not self._stream.stopped:
+        while not self._detokenizer.stopped:
             try:
                 token = next(self._source)
             except StopIteration as last:
                 self._hypothesis = last.value
                 break
             self.ids.append(token)
-            if part := self._read(self._stream.push(token)):
+            if part := self._read(self._detokenizer.push(token)):
                 yield part
         self._source.close()
-        if part := self._read(self._stream.flush(), at_end=True):
+        if part := self._read(self._detokenizer.flush(), at_end=True):
             yield part
 
     def _read(self, written: str, at_end: bool = False) -> str:
@@ -91,7 +91,7 @@ class ReplyStream:
     @property
     def ended_by_itself(self) -> bool:
         """True where the model, or a stop string, ended it."""
-        return self._stream.stopped or (self._hypothesis is not None and self._hypothesis.finished)
+        return self._detokenizer.stopped or (self._hypothesis is not None and self._hypothesis.finished)
 
     @property
     def log_prob(self) -> float | None:
@@ -142,7 +142,7 @@ class ChatSession:
             )
         self.model, self.config = model, config or ContinuationConfig(do_sample=False)
         _check(self.config, settings.max_length)
-        TextStream(model.tokenizer, stop_strings)  # raises for stop strings that are none
+        StopStrings(stop_strings)  # raises for those that are none
         self.template = make_template(template or settings.template, model.tokenizer, settings.begin)
         self._stops = (*stop_strings, *self.template.stop_strings)
         self._bad_words = tuple(bad_words)

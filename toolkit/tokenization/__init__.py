@@ -9,7 +9,7 @@ from toolkit.tokenization.chat_template import ChatTemplate, Message, make_templ
 from toolkit.tokenization.foreign import ForeignSentencePieceTokenizer
 from toolkit.tokenization.foreign_library import LibraryTokenizer
 from toolkit.tokenization.sentencepiece import FILE_NAME, SentencePieceTokenizer
-from toolkit.tokenization.streaming import Detokenizer, StopStrings, TextStream
+from toolkit.tokenization.streaming import Detokenizer, StopStrings
 from toolkit.tokenization.tokenizer import JSON_FILE, Tokenizer, read_settings
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "Message",
     "SentencePieceTokenizer",
     "StopStrings",
-    "TextStream",
     "Tokenizer",
     "load_tokenizer",
     "make_template",

@@ -30,29 +30,52 @@ _VOWEL_LETTERS = "\u0e33\u0eb3"  # Thai and Lao am: letters by category, and wri
 class Detokenizer:
     """Incremental decoding: all that `push` gives, and then `flush`, is together `tokenizer.decode` of all ids.
 
+    With stop strings, it is that up to the first one, and `stopped` says whether one was reached.
+
     Work and memory per token are bounded, however long the text becomes. Text in Latin, Greek, Cyrillic or Armenian
     script never waits, nor do digits, spaces and punctuation; a letter of another script or a symbol comes out when the
     next token shows that it is whole. (A mark that follows a Latin letter comes out after it: normal form C has a code
     point for nearly every such pair.)
     """
 
-    def __init__(self, tokenizer: Tokenizer):
+    def __init__(self, tokenizer: Tokenizer, stops: Sequence[str] = ()):
+        """Begin a text. Raises as `StopStrings` for stop strings that are none."""
         self._surface = tokenizer.surface
         self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._held = ""
+        self._stops = StopStrings(stops)
+        self.stopped = False
 
     def push(self, token_id: int) -> str:
         """Take the next id; return the text that is certain and whole now, often none. Raises as `decode`."""
         text = self._held + replace_invalid(self._decoder.decode(self._surface(token_id)))
         begin = last_letter(text)
         self._held = text[begin:]
-        return text[:begin]
+        text, self.stopped = self._stops.push(text[:begin])
+        return text
 
     def flush(self) -> str:
         """End the text: return what was held back, and be ready for another text."""
-        rest = self._held + replace_invalid(self._decoder.decode(b"", final=True))
+        text, stopped = self._stops.push(self._held + replace_invalid(self._decoder.decode(b"", final=True)))
         self._held = ""
-        return rest
+        rest, at_end = self._stops.flush()
+        self.stopped |= stopped or at_end
+        return text + rest
+
+    def ends_with(self, token_id: int) -> bool:
+        """Take the next id, and say whether the text ends with it."""
+        self.push(token_id)
+        return self.stopped
+
+    def parts(self, ids: Iterable[int]) -> Iterator[str]:
+        """Yield the text of ids whenever there is more of it; ids after a stop string are not asked for."""
+        for token_id in ids:
+            if part := self.push(token_id):
+                yield part
+            if self.stopped:
+                break
+        if rest := self.flush():
+            yield rest
 
 
 class StopStrings:
@@ -117,42 +140,6 @@ class StopStrings:
     def _release(self, end: int) -> str:
         released, self._held = self._held[:end], "" if self._reached else self._held[end:]
         return released
-
-
-class TextStream:
-    """The text of ids that come one by one: whole letters, up to the first stop string."""
-
-    def __init__(self, tokenizer: Tokenizer, stops: Sequence[str] = ()):
-        """Begin a text. Raises as `StopStrings` does."""
-        self._letters, self._stops = Detokenizer(tokenizer), StopStrings(stops)
-        self.stopped = False  # whether a stop string was reached
-
-    def push(self, token_id: int) -> str:
-        """Take the next id; return the text that is certain now, often none."""
-        text, self.stopped = self._stops.push(self._letters.push(token_id))
-        return text
-
-    def flush(self) -> str:
-        """End the text: return the rest."""
-        text, stopped = self._stops.push(self._letters.flush())
-        rest, at_end = self._stops.flush()
-        self.stopped |= stopped or at_end
-        return text + rest
-
-    def ends_with(self, token_id: int) -> bool:
-        """Take the next id, and say whether the text ends with it."""
-        self.push(token_id)
-        return self.stopped
-
-    def parts(self, ids: Iterable[int]) -> Iterator[str]:
-        """Yield the text of ids whenever there is more of it; ids after a stop string are not asked for."""
-        for token_id in ids:
-            if part := self.push(token_id):
-                yield part
-            if self.stopped:
-                break
-        if rest := self.flush():
-            yield rest
 
 
 def last_letter(text: str) -> int:

@@ -74,7 +74,7 @@ class Tokenizer(ABC):
     def encode_batch(
         self, texts: Iterable[str], alpha: float = 0.0, seed: int | Sequence[int] | None = None
     ) -> list[list[int]]:
-        """Encode every text, faster than one by one; with `alpha` above 0, draw random segmentations (subwords).
+        """Encode every text; with `alpha` above 0, draw random segmentations (subword regularisation).
 
         Raises ConfigError for an alpha other than 0 where a text has only one segmentation.
         """
