@@ -21,7 +21,7 @@ from toolkit.decoding import (
 )
 from toolkit.decoding.generation import SENTENCES_AT_ONCE as BATCH_SIZE
 from toolkit.decoding.shared import SharedDecoding
-from toolkit.decoding.step_weights import PackedWeights
+from toolkit.decoding.step import PackedWeights
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.models.seq2seq import Seq2Seq

@@ -7,8 +7,7 @@ import pytest
 
 from toolkit.data.collate import source_rows
 from toolkit.decoding.cache import Cache
-from toolkit.decoding.step import Step
-from toolkit.decoding.step_weights import PackedWeights
+from toolkit.decoding.step import PackedWeights, Step
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 
@@ -28,9 +27,9 @@ class Pair:
     """A step and the ordinary forward, each with a cache of its own, that read the same."""
 
     def __init__(self, model, cache, memory=None):
-        self.model, self.tape, self.memory = model, Tape(memory=Pool()), memory
+        self.model, self.memory = model, memory
         self.cache, self.plain = cache, copy.deepcopy(cache, {id(module): module for module in cache._layers})
-        self.step = Step(model, cache, PackedWeights(), self.tape)
+        self.step = Step(model, cache, PackedWeights(), Pool())
 
     def read(self, ids):
         """The same ids to both; returns the logits."""

@@ -1,10 +1,14 @@
-"""The KV cache: keys and values of all tokens so far, so that a decoding step computes one row a sequence.
+"""The KV cache, and the attention of a decoding step over it.
+
+Keys and values of all tokens so far are kept, so that a decoding step computes one row for each sequence.
 
 The beams of a text share its entries, and a mask says which of them each beam has read: its own tokens and those of the
 beams that it descends from. So nothing is copied where a beam search goes on with other beams, only the mask changes,
 and the beams of a text are multiplied with its entries together.
 """
 
+import math
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -15,15 +19,21 @@ from toolkit.nn.rows import Rows
 
 _FIRST_CAPACITY = 32
 
+# While the sums of exponentials stay within these bounds, none has overflowed and no row has vanished.
+_LEAST_TOTAL, _LARGEST_TOTAL = 1e-30, 1e30
+# Layers whose sums lie together, so that one call looks at all of them.
+_LAYERS_TOGETHER = 16
+
 KeysAndValues = tuple[Array, Array]
+Attend = Callable[[int, Array | None], None]
 
 
 class Cache:
     """Keys and values of N sequences that belong to texts, N / B consecutive ones to each of B texts.
 
-    They are stored as (B, entries, D) for every attention module. `lengths` says how many tokens each sequence has.
+    They are stored as (B, entries, D) for every attention module. `lengths`: the tokens of each sequence.
     memory: the rows of the encoder's output, one sequence of them for each text. capacity: entries of each text that
-    there is room for at first; what is not used of it takes no memory. empty: lends memory.
+    there is room for at first; the unused ones take no memory. empty: lends memory.
 
     Two ways to read go together. The ordinary `forward` reads any number of tokens of every sequence: `rows`, `extend`,
     `advance`. A decoding step reads one of each: `begin_step`, `room`, `end_step`.
@@ -33,10 +43,10 @@ class Cache:
         self, sequences: int, memory: Rows | None = None, capacity: int = _FIRST_CAPACITY, empty: Empty = np.empty
     ):
         self.lengths = np.zeros(sequences, np.int64)
-        self.moves = 0  # how often texts have changed places
+        self.moves = 0  # counts the times that texts have changed places
         self._beams = 1
         self._capacity, self._empty = capacity, empty
-        self._entries = 0  # how many of every text are in use
+        self._entries = 0  # the number in use of every text
         self._layers: dict[Module, KeysAndValues] = {}
         # (B, N / B, capacity): 1 where a sequence has read an entry, otherwise 0. None: entry t of every text is the
         # token t of its only sequence. With several beams too: then every sequence has entries of its own.
@@ -47,19 +57,20 @@ class Cache:
 
     @property
     def texts(self) -> int:
-        """B, how many texts the sequences belong to."""
+        """B, the number of texts that the sequences belong to."""
         return len(self.lengths) // self._beams
 
     def rows(self, lengths: Array) -> Rows:
-        """The rows of the next tokens, `lengths` of them for each sequence."""
+        """Make the rows of the next tokens, `lengths` of them for each sequence."""
         self._separate()
         memories = 0 if self._memory_lengths is None else len(self._memory_lengths)
         memory_of = np.repeat(np.arange(memories), len(lengths) // memories) if memories else None
         return Rows(lengths, past=self.lengths.copy(), memory=self._memory_rows, memory_of=memory_of, cache=self)
 
     def extend(self, owner: Module, key: Array, value: Array, rows: Rows) -> KeysAndValues:
-        """Store the new rows (N, D) and return all keys and values, (sequences, time, D); what lies beyond a
-        sequence's length is zero or stale, and finite."""
+        """Store the new rows (N, D) and return all keys and values, (sequences, time, D).
+
+        Beyond a sequence's length they are zero or stale, and finite."""
         layer = self._room_for(owner, rows.longest, key, np.zeros)
         begin, sequences, length = rows.past[:1], len(rows.lengths), int(rows.lengths[0])
         uniform = (rows.lengths == length).all() and (rows.past == begin).all()
@@ -76,18 +87,18 @@ class Cache:
         self._entries = int(self.lengths.max(initial=0))
 
     def forget(self, sequences: Array) -> None:
-        """Let some sequences, (N,) of bool, be as if they had read nothing."""
+        """Make some sequences, (N,) of bool, forget all that they have read."""
         self.keep(np.where(sequences, 0, self.lengths))
 
     def keep(self, lengths: Array) -> None:
-        """Let every sequence be as if it had read no more than its first tokens, so many of them.  Shapes: (N,)."""
+        """Make every sequence forget all but its first `lengths` tokens.  Shapes: (N,)."""
         self._separate()
         np.minimum(self.lengths, lengths, out=self.lengths)
         self._entries = int(self.lengths.max(initial=0))
 
     def begin_step(self, dtype: type) -> tuple[slice, Array | None]:
-        """Where the new tokens of every text are stored, and (B, N / B, entries) which entries each sequence reads,
-        the new ones included (None: all)."""
+        """Return the places of the new tokens of every text, and a mask of the entries that each sequence reads, the
+        new ones included, (B, N / B, entries) of 0 and 1 (None: all are read)."""
         new = slice(self._entries, self._entries + self._beams)
         if self._read is None and self._beams == 1 and (self.lengths == self._entries).all():
             return new, None
@@ -101,7 +112,7 @@ class Cache:
         return new, self._read[:, :, : new.stop]
 
     def room(self, owner: Module, like: Array) -> KeysAndValues:
-        """The keys and values of a module, (B, entries, D), with room for those of a step that has begun."""
+        """Return the keys and values of a module, (B, entries, D), with room for those of a step that has begun."""
         return self._room_for(owner, self._entries + self._beams, like, self._empty)
 
     def end_step(self) -> None:
@@ -110,10 +121,10 @@ class Cache:
         self.lengths += 1
 
     def _room_for(self, owner: Module, entries: int, like: Array, empty: Empty) -> KeysAndValues:
-        """The stored arrays of a module, made or doubled so that so many entries fit.
+        """Return the stored arrays of a module, made or doubled so that this many entries fit.
 
         empty: lends memory for them. A step writes the same entries of all texts. Where texts are of unequal length, it
-        must be zeros: what is not read is multiplied by 0, and 0 · NaN is NaN.
+        must be zeros: an entry that is not read is multiplied by 0, and 0 · NaN is NaN.
         """
         layer = self._layers.get(owner)
         if layer is None or layer[0].shape[1] < entries:
@@ -153,9 +164,9 @@ class Cache:
         self._read = None
 
     def select(self, texts: Array, sequences: Array) -> None:
-        """Text i becomes what texts[i] was, and sequence j a copy of sequences[j], one of the same text.
+        """Put the old text texts[i] in place i, and a copy of the old sequence sequences[j], of that text, in place j.
 
-        There may be fewer of them afterwards. Of sequences there may be more: the texts then have several each.
+        There may be fewer of both afterwards. Of sequences there may be more: the texts then have several each.
         """
         parents = sequences.reshape(len(texts), -1) - texts[:, None] * self._beams
         beams = parents.shape[1]
@@ -180,7 +191,7 @@ class Cache:
     def store_memory(self, owner: Module, key: Array, value: Array) -> None:
         """Keep a cross-attention's keys and values of the memory, (M, H, K), as (B, longest, H, K).
 
-        What belongs to one head lies together: it is read as a whole, step after step.
+        The numbers of one head lie together: they are read as a whole, step after step.
         """
         rows = self._memory_rows
         padded = []
@@ -192,14 +203,14 @@ class Cache:
         self._memories[owner] = tuple(padded)
 
     def memory(self, owner: Module) -> tuple[Array, Array, Array | None]:
-        """Keys and values (B, S, H, K) of the memory, and which of them are real, (B, S) of bool (None: all)."""
+        """Return keys and values of the memory, (B, S, H, K), and a mask (B, S) of the real ones (None: all are)."""
         longest, real = self._visible
         key, value = self._memories[owner]
         return key[:, :longest], value[:, :longest], real
 
     @cached_property
     def _visible(self) -> tuple[int, Array | None]:
-        """Keys of the longest memory, and which keys of each are real."""
+        """The number of keys of the longest memory, and a mask of the real keys of each."""
         longest = int(self._memory_lengths.max(initial=0))
         real = np.arange(longest) < self._memory_lengths[:, None]
         return longest, None if real.all() else real
@@ -222,5 +233,89 @@ def _select(layers: dict[Module, KeysAndValues], origins: Array, entries: int) -
 
 @lru_cache(maxsize=64)
 def _own_entries(beams: int) -> Array:
-    """(W, W): of the new entries of a text, each beam reads its own."""
+    """Return a (W, W) mask: of the new entries of a text, each beam reads its own."""
     return np.eye(beams, dtype=np.float32)
+
+
+class CachedAttention:
+    """Attention of B texts with W queries each, all queries of a text over the same entries of a cache.
+
+    Exponentials are taken as they are, without subtracting the largest score, unless it is `careful`; the sums that
+    they are divided by show at the end of a step if that was right (`is_safe`), and where it was not, the step is done
+    again.  sizes: B, W, H and K. empty: lends memory, which all layers use in turn.
+    """
+
+    def __init__(self, sizes: tuple[int, int, int, int], dtype: type, empty: Empty = np.empty, careful: bool = False):
+        texts, width, heads, head_width = sizes
+        self.careful, self._dtype, self._empty = careful, dtype, empty
+        self._sizes = sizes
+        self._scaled = np.empty(texts * width * heads * head_width, dtype)
+        self._averages = np.empty_like(self._scaled)
+        self._layers, self._totals = 0, []  # the sums of `_LAYERS_TOGETHER` layers in one array
+        self._scale = np.array(1 / math.sqrt(head_width), dtype)
+        self._scores = self._ones = np.empty(0, dtype)
+
+    def totals(self) -> Array:
+        """Make room for the sums of one more layer, (B·H·W,)."""
+        number, texts, width, heads = self._layers % _LAYERS_TOGETHER, *self._sizes[:3]
+        if number == 0:
+            self._totals.append(np.ones((_LAYERS_TOGETHER, texts * heads * width), self._dtype))
+        self._layers += 1
+        return self._totals[-1][number]
+
+    def prepared(self, query: Array, keys: Array, values: Array, out: Array, totals: Array) -> Attend:
+        """Prepare a function of the number of keys, S, and of those that are read, which writes to `out` for every
+        query the average of the values that it reads, weighted by the match of their keys with it.
+
+        Shapes: query and out (B·W, H·K); keys and values (B, capacity, G, K), of which the first S are looked at; read
+        (B, W or 1, S), 1 where read and 0 elsewhere (None: all).  totals: of this layer.
+        """
+        texts, width, heads, head_width = self._sizes
+        capacity, groups = keys.shape[1:3]
+        by_query = texts, groups, width, heads // groups
+        stack = texts, groups, width * heads // groups
+        inputs, outputs = (x.reshape(texts, width, groups, -1, head_width).swapaxes(1, 2) for x in (query, out))
+        scaled, averages = (x.reshape(*by_query, head_width) for x in (self._scaled, self._averages))
+        queries, contexts = (x.reshape(*stack, head_width) for x in (self._scaled, self._averages))
+        by_key, by_value = keys.transpose(0, 2, 3, 1), values.swapaxes(1, 2)
+        all_scores, ones = self._scores_for(capacity)
+        split_totals = totals.reshape(*by_query, 1)
+
+        def attend(count: int, read: Array | None) -> None:
+            np.multiply(inputs, self._scale, scaled)
+            flat = all_scores[: texts * groups * stack[2] * count].reshape(-1, count)
+            scores = flat.reshape(*stack, count)
+            np.matmul(queries, by_key[..., :count], scores)
+            if self.careful:
+                _subtract_largest(scores.reshape(*by_query, count), read)
+            np.exp(flat, flat)
+            if read is not None:
+                weights = scores.reshape(*by_query, count)
+                np.multiply(weights, read[:, None, :, None], weights)
+            np.matmul(flat, ones[:count], totals)
+            np.matmul(scores, by_value[:, :, :count], contexts)
+            np.divide(averages, split_totals, outputs)
+
+        return attend
+
+    def _scores_for(self, capacity: int) -> tuple[Array, Array]:
+        """Return memory for the scores of this many keys, and as many ones."""
+        texts, width, heads, _ = self._sizes
+        size = texts * width * heads * capacity
+        if len(self._scores) < size:
+            self._scores = self._empty((size,), self._dtype)
+            self._ones = np.ones(capacity, self._dtype)
+        return self._scores, self._ones
+
+    @property
+    def is_safe(self) -> bool:
+        """True if no sum of the last step has overflowed or vanished."""
+        extremes = ((np.minimum.reduce(x, axis=None), np.maximum.reduce(x, axis=None)) for x in self._totals)
+        return all(least > _LEAST_TOTAL and largest < _LARGEST_TOTAL for least, largest in extremes)
+
+
+def _subtract_largest(scores: Array, read: Array | None) -> None:
+    """Shapes: scores (B, G, W, H / G, S), changed in place; read (B, W, S)."""
+    if read is not None:
+        np.copyto(scores, -np.inf, where=read[:, None, :, None] == 0)
+    scores -= scores.max(axis=-1, keepdims=True)

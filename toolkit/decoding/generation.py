@@ -11,7 +11,7 @@ from toolkit.decoding.hypothesis import Hypothesis, Observer
 from toolkit.decoding.logits_processors import BadWords, Constraints, LogitsProcessors
 from toolkit.decoding.loop import StoppingCriteria, check_stopping, decode, make_loop, sequences_each
 from toolkit.decoding.state import DecoderState, GPTState, PrefixCache, Seq2SeqState
-from toolkit.decoding.step_weights import PackedWeights
+from toolkit.decoding.step import PackedWeights
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
@@ -172,7 +172,8 @@ class _Translation(_Job):
     ):
         super().__init__(model, config, bad_words, end)
         self._pool, self._packed = Pool(), packed or PackedWeights()
-        self._packed.renew(model.vector)
+        if packed:
+            packed.renew(model.vector)
         self._check_room()
         check_ids(self.model, sources, "sentence {}")
         self._sources, self._prefixes = sources, [()] * len(sources) if prefixes is None else prefixes
@@ -228,10 +229,9 @@ class _Continuation(_Job):
         if prefix_cache is not None and (sequences > 1 or self._slides):
             raise ConfigError("what was read is kept for one sequence that does not slide: leave out prefix_cache")
         self._pool, self._packed = Pool(), packed or PackedWeights()
-        if prefix_cache is None:
-            if packed is not None:  # a policy within another model has no vector of its own to compare with
-                packed.renew(model.vector)
-        else:  # which renews its own
+        if packed:
+            packed.renew(model.vector)
+        if prefix_cache:  # which renews its own
             self._pool, self._packed = prefix_cache.pool, prefix_cache.packed
         mark = [BOS] if model.config.begin else []
         self._histories = [[*mark, *map(int, prompt)] for prompt in prompts]

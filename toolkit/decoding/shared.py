@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 from toolkit.decoding.config import GenerationConfig
 from toolkit.decoding.generation import Texts, generate
 from toolkit.decoding.hypothesis import Hypothesis
-from toolkit.decoding.step_weights import PackedWeights
+from toolkit.decoding.step import PackedWeights
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import load_model
 from toolkit.parallel import Processes

@@ -9,8 +9,7 @@ import numpy as np
 
 from toolkit.data.collate import source_rows
 from toolkit.decoding.cache import Cache
-from toolkit.decoding.step import Step
-from toolkit.decoding.step_weights import PackedWeights
+from toolkit.decoding.step import PackedWeights, Step
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq
@@ -31,10 +30,10 @@ class DecoderState:
 
     begin: Array
 
-    def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: PackedWeights | None, tape: Tape):
+    def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: PackedWeights | None, pool: Pool):
         """packed: copies of this model's weights that an earlier batch has made."""
         self._cache = cache
-        self._step = Step(model, cache, packed or PackedWeights(), tape)
+        self._step = Step(model, cache, packed or PackedWeights(), pool)
 
     def logits(self, ids: Array) -> Array:
         """Read one token of every sequence and score all tokens as the next.  Shapes: (N,) -> (N, V).
@@ -65,7 +64,7 @@ class Seq2SeqState(DecoderState):
         tape = Tape(memory=pool)
         ids, rows = source_rows(sources)
         memory = model.encode(ids, rows, tape)
-        super().__init__(model, Cache(len(sources), rows, room, tape.empty), packed, tape)
+        super().__init__(model, Cache(len(sources), rows, room, tape.empty), packed, pool)
         for block in model.decoder.blocks:
             block.cross_attention.layer.remember(memory, self._cache, tape)
         self.begin = np.full(len(sources), BOS)
@@ -129,7 +128,7 @@ class GPTState(DecoderState):
         windows = [np.asarray(each, np.int64)[-window_length(len(each), self._context) :] for each in prompts]
         longest = max(map(len, windows), default=0) + new_tokens
         own = Cache(len(windows), capacity=min(longest, self._context), empty=self._tape.empty)
-        super().__init__(model, prefix_cache.cache if prefix_cache else own, packed, self._tape)
+        super().__init__(model, prefix_cache.cache if prefix_cache else own, packed, pool)
         self._seen = np.zeros((len(windows), self._context), np.int64) if slide else None
         texts = [window[:-1] for window in windows]
         self._read([prefix_cache.begin(texts[0])] if prefix_cache else texts)

@@ -1,67 +1,58 @@
-"""One token more of every sequence: what the ordinary forward over the cache computes, in as few calls as possible.
+"""One token more of every sequence: the ordinary forward over the cache, recorded once and done again in every step.
 
-A step has few rows, so calls cost as much as arithmetic. Nothing is kept for a backward pass, results go to memory that
-all layers use in turn, and the calls are prepared once for all steps with as many sequences. What a layer means stands
-in its module, and the numbers are the same.
+A step has few rows, so calls cost as much as arithmetic. A recording (`toolkit.decoding.recording`) leaves nothing of
+the forward but its array operations; here are, for each kind of leaf, those that are fastest for few rows. They give
+the module's own numbers, to rounding, which tests/decoding/test_step.py verifies. The structure of layers and models,
+norms, residual connections and gates stands in `toolkit.nn` and `toolkit.models` alone.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+import math
+from functools import cached_property, partial
 
 import numpy as np
 
-from toolkit.decoding.cache import Cache
-from toolkit.decoding.step_attention import StepAttention
-from toolkit.decoding.step_layers import (
-    Now,
-    Operations,
-    Places,
-    StepNorm,
-    cross_attention_operations,
-    feed_forward_operations,
-    linear_operations,
-    read_tokens,
-    self_attention_operations,
-)
-from toolkit.decoding.step_weights import PackedWeights
+from toolkit.decoding.cache import Cache, CachedAttention
+from toolkit.decoding.recording import OneCall, Recording, plain, recorder_of
+from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
+from toolkit.functional.few_rows import Packed, pack, product_operands, worth_packing
 from toolkit.models.gpt import GPT
+from toolkit.models.inputs import Input
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.attention import CrossAttention, SelfAttention
-from toolkit.nn.blocks import Block, DecoderBlock, Residual
-from toolkit.nn.layers import FeedForward
-from toolkit.nn.tape import Tape
+from toolkit.nn.layers import ActivatedLinear, Dropout, GatedLinear, LayerNorm, Linear, RMSNorm, RotaryPositions
+from toolkit.nn.memory import Pool
+from toolkit.nn.module import Model, Parameter
+from toolkit.nn.output import Output
 
-_OPERATIONS = {
-    SelfAttention: self_attention_operations,
-    CrossAttention: cross_attention_operations,
-    FeedForward: feed_forward_operations,
-}
-
-# So many bytes of weights are still in the last cache when the next step wants them (one core of a server).
+# This many bytes of weights are still in the last cache when the next step wants them (one core of a server).
 _CACHE_BYTES = 12 << 20
+# Deep matrices are divided into parts of this many rows, where there are at least this many sequences.
+_DEPTH, _SEVERAL_ROWS = 256, 16
+# Up to this many rows are limited by the reading of weights where these come from memory.
+_FEWEST_ROWS = 3
+
+# One row reads a matrix from its beginning to its end as it lies: packing is for more.
+_LEAST_PACKED_ROWS = 2
+# All packed copies of a model together: those of a larger one would cost more than they are worth.
+_MOST_PACKED_BYTES = 64 << 20
+# Parameters that are compared to see if a model has been trained since.
+_SAMPLE = 4096
 
 
 class Step:
     """The decoder of a model, from the last tokens of all sequences in a cache to the scores of the next ones.
 
-    What a `CrossAttention` remembers of the memory must be in the cache already.
+    The keys and values that a `CrossAttention` remembers of the memory must be in the cache already.
     """
 
-    def __init__(self, model: Seq2Seq | GPT, cache: Cache, weights: PackedWeights, tape: Tape):
-        if isinstance(model, GPT):
-            self._input, blocks, norm = model.trunk.input, model.trunk.decoder.blocks, model.trunk.decoder.norm
-        else:
-            self._input, blocks, norm = model.target, model.decoder.blocks, model.decoder.norm
-        self._cache, self._weights, self._tape = cache, weights, tape
-        self._sub_layers = [(each.pre_norm, StepNorm(each.norm), each.layer) for each in _residuals(blocks)]
-        self._norm = norm and StepNorm(norm)
-        read = sum(weight.data.nbytes for _, _, layer in self._sub_layers for weight in layer.parameters().values())
-        self._streams = read + model.output.table.data.nbytes > _CACHE_BYTES
-        self._heads = blocks[0].attention.layer.heads, blocks[0].attention.layer.head_width
-        self._table, self._bias = model.output.table.data, model.output.bias and model.output.bias.data
-        self._now: Now | None = None
+    def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: "PackedWeights", pool: Pool):
+        self._cache, self._packed, self._pool = cache, packed, pool
+        self._model, self._streams = packed.recorder(model)
+        self._dtype = model.output.table.data.dtype.type
+        self._rows = _StepRows(cache)
         self._arrangement: tuple[int, ...] = ()
+        self._recording: _StepRecording | None = None
         self._careful = False
 
     def logits(self, ids: Array) -> Array:
@@ -69,61 +60,283 @@ class Step:
 
         The result is good until the next step, and the caller's to change.
         """
-        now = self._begin(len(ids))
+        self._rows.begin(ids, self._dtype)
+        arrangement = self._cache.texts, len(ids), self._cache.moves
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            self._do(ids, now)
-        if not now.attention.is_safe:
-            self._careful = now.attention.careful = True  # for the rest too: what was large once will be so again
-            self._do(ids, now)
+            if arrangement == self._arrangement:
+                self._recording.replay()
+            else:  # sequences are others than in the last step
+                self._arrangement, self._recording, self._scores = (), None, None  # lend memory again
+                self._recording = self._record(len(ids))
+                self._arrangement = arrangement
+            if not self._recording.is_safe:
+                self._careful = self._recording.careful = True  # for the rest too: large scores will be so again
+                self._recording.replay()
         self._cache.end_step()
         return self._scores
 
-    def _do(self, ids: Array, now: Now) -> None:
-        read_tokens(self._input, ids, now.places, self._x, self._tape)
-        for operation in self._operations:
-            operation()
-
-    def _begin(self, count: int) -> Now:
-        """What the layers need to know of this step; all is prepared again only where sequences are others now."""
-        new, read = self._cache.begin_step(self._table.dtype)
-        arrangement = self._cache.texts, count, self._cache.moves
-        if arrangement != self._arrangement:
-            self._arrangement, self._now = arrangement, self._fitted(self._cache.texts, count)
-            self._operations = list(self._prepared(self._now))
-        now, positions = self._now, self._cache.lengths
-        now.new, now.read, now.places = new, read, Places(positions, int(positions.max()) + 1)
-        return now
-
-    def _fitted(self, texts: int, count: int) -> Now:
-        dtype = self._table.dtype
-        sizes, layers = (texts, count // texts, *self._heads), len(self._sub_layers)
-        attention = StepAttention(sizes, layers, dtype, self._tape.empty, self._careful)
-        return Now(self._cache, texts, count, attention, self._weights, self._streams, self._tape)
-
-    def _prepared(self, now: Now) -> Operations:
-        """All operations of a step, from `_x` to `_scores`."""
-        size, width = self._table.shape
-        x, normal, branch = (now.array(name, width) for name in ("x", "normal", "branch"))
-        self._x, self._scores = x, now.array("scores", size)
-        for number, (pre_norm, norm, layer) in enumerate(self._sub_layers):
-            of_layer = _OPERATIONS[type(layer)]
-            if pre_norm:
-                yield from norm.operations(x, normal, now)
-                yield from of_layer(layer, number, normal, branch, now)
-                yield partial(np.add, x, branch, x)
-            else:
-                yield from of_layer(layer, number, x, branch, now)
-                yield partial(np.add, x, branch, x)
-                yield from norm.operations(x, x, now)
-        if self._norm:
-            yield from self._norm.operations(x, x, now)
-        yield from linear_operations(x, self._table.T, self._bias, self._scores, now)
+    def _record(self, count: int) -> "_StepRecording":
+        """Do the forward for the first time."""
+        rows, model = self._rows, self._model
+        tape = _StepRecording(self._pool, self._packed, self._streams, count // self._cache.texts, self._careful)
+        x = model.read(rows.ids, rows, tape) if isinstance(model, GPT) else model.decode(rows.ids, (), rows, tape)
+        self._scores = plain(model.output.logits(x, tape))
+        return tape
 
 
-def _residuals(blocks: Sequence[Block | DecoderBlock]) -> Iterator[Residual]:
-    """The sub-layers of all blocks in order."""
-    for block in blocks:
-        yield block.attention
-        if isinstance(block, DecoderBlock):
-            yield block.cross_attention
-        yield block.feed_forward
+class _StepRows:
+    """The rows of a step, one token each; what differs from step to step is set by `begin`."""
+
+    ids: Array  # (N,), the same array as long as there are as many
+    positions: Array  # (N,)
+    longest: int
+    new: slice  # the entries of the new tokens in the cache
+    read: Array | None  # (B, W, entries) 1 for the entries that each sequence reads
+
+    def __init__(self, cache: Cache):
+        self.cache, self.ids = cache, np.empty(0, np.int64)
+
+    def begin(self, ids: Array, dtype: type) -> None:
+        self.new, self.read = self.cache.begin_step(dtype)
+        self.positions = self.cache.lengths
+        self.longest = int(self.positions.max()) + 1
+        if len(self.ids) != len(ids):
+            self.ids = np.empty(len(ids), np.int64)
+        self.ids[:] = ids
+
+
+class _StepRecording(Recording):
+    """A recording for a number of sequences.  beams: W, sequences of each text."""
+
+    def __init__(self, pool: Pool, packed: "PackedWeights", streams: bool, beams: int, careful: bool):
+        super().__init__(pool)
+        self.packed, self.streams, self._beams, self._careful = packed, streams, beams, careful
+        self._attentions: dict[tuple[int, int], CachedAttention] = {}
+
+    def attention(self, heads: int, width: int, like: Array) -> CachedAttention:
+        """Attention with this many heads of this width, which takes memory for all layers in turn."""
+        if (heads, width) not in self._attentions:
+            sizes = len(like) // self._beams, self._beams, heads, width
+            self._attentions[heads, width] = CachedAttention(sizes, like.dtype.type, self.plain.empty, self._careful)
+        return self._attentions[heads, width]
+
+    @property
+    def is_safe(self) -> bool:
+        return all(attention.is_safe for attention in self._attentions.values())
+
+    @property
+    def careful(self) -> bool:
+        return self._careful
+
+    @careful.setter
+    def careful(self, careful: bool) -> None:
+        self._careful = careful
+        for attention in self._attentions.values():
+            attention.careful = careful
+
+
+class PackedWeights:
+    """Copies of a model's weights in the order in which products of few rows read them, each made when first wanted.
+
+    They may be kept from one batch to the next, where `renew` says so.
+    """
+
+    def __init__(self) -> None:
+        self._packed: dict[tuple[Parameter, int], Packed] = {}
+        self._sample: Array | None = None
+        self._bytes = 0
+        self._recorder: tuple[Model, bool] | None = None
+
+    def renew(self, vector: Array) -> bool:
+        """Forget all copies if the model, whose parameters are `vector`, has changed since the last time.
+
+        A sample of the parameters is compared, which training, averaging and loading all change. Returns True for a
+        changed model.
+        """
+        sample = vector[:: max(1, len(vector) // _SAMPLE)]
+        changed = self._sample is None or not np.array_equal(sample, self._sample)
+        if changed:
+            self._packed, self._bytes, self._sample, self._recorder = {}, 0, sample.copy(), None
+        return changed
+
+    def recorder(self, model: Seq2Seq | GPT) -> tuple[Model, bool]:
+        """Return the model with leaves that record, and True if a step reads more weights than the cache holds."""
+        if self._recorder is None or self._recorder[0].original is not model:
+            decoder = model.trunk.decoder if isinstance(model, GPT) else model.decoder
+            read = [*decoder.parameters().values(), model.output.table]
+            self._recorder = recorder_of(model, _KINDS), sum(each.data.nbytes for each in read) > _CACHE_BYTES
+        return self._recorder
+
+    def for_rows(self, parameter: Parameter, weight: Array, rows: int, begin: int = 0) -> Array | Packed:
+        """Return a weight (D, F), of a parameter from row `begin` on, in the form that multiplies `rows` rows best."""
+        key = parameter, begin
+        wanted = rows >= _LEAST_PACKED_ROWS and worth_packing(weight, rows)
+        if wanted and key not in self._packed and self._bytes + weight.nbytes <= _MOST_PACKED_BYTES:
+            self._packed[key] = pack(weight)
+            self._bytes += weight.nbytes
+        return self._packed.get(key, weight) if wanted else weight
+
+
+def _product(x: Array, parameter: Parameter, weight: Array, bias: Parameter | None, tape: _StepRecording) -> Array:
+    """x W + b.  weight: the data of the parameter, or that transposed."""
+    dtype, (rows, depth) = x.dtype.type, x.shape
+    out = tape.empty((rows, weight.shape[1]), dtype)
+    given, y = plain(x), plain(out)
+    if tape.streams and rows <= _FEWEST_ROWS and weight.strides[0] < weight.strides[1]:
+        # From memory `vecdot` reads 30 GB/s, BLAS's product of a vector with a matrix that lies transposed 13.
+        tape.note(partial(np.vecdot, weight.T[:, None], given, y.T))
+    elif rows >= _SEVERAL_ROWS and depth % _DEPTH == 0 and not worth_packing(weight, rows):
+        # The product of a deep matrix is the sum of products of shallow ones, which are small enough for tiles.
+        sums = tape.empty((depth // _DEPTH, *y.shape), dtype)
+        for begin, part in zip(range(0, depth, _DEPTH), plain(sums), strict=True):
+            columns = slice(begin, begin + _DEPTH)
+            shallow = tape.packed.for_rows(parameter, weight[columns], rows, begin)
+            _note_products(given[:, columns], shallow, part, tape)
+        tape.note(partial(np.add.reduce, plain(sums), axis=0, out=y))
+    else:
+        _note_products(given, tape.packed.for_rows(parameter, weight, rows), y, tape)
+    if bias is not None:
+        tape.note(partial(np.add, y, bias.data, y))
+    return out
+
+
+def _note_products(x: Array, weight: Array | Packed, out: Array, tape: _StepRecording) -> None:
+    for operands in product_operands(x, weight, out):
+        tape.note(partial(np.matmul, *operands))
+
+
+class _Linear(Linear):
+    def forward(self, x: Array, tape: _StepRecording) -> Array:
+        return _product(x, self.weight, self.weight.data, self.bias, tape)
+
+
+class _ActivatedLinear(ActivatedLinear):
+    def forward(self, x: Array, tape: _StepRecording) -> Array:
+        y = _product(x, self.weight, self.weight.data, self.bias, tape)
+        tape.call(ACTIVATIONS[self.activation], y)
+        return y
+
+
+class _GatedLinear(GatedLinear):
+    def forward(self, x: Array, tape: _StepRecording) -> Array:
+        hidden = _product(x, self.weight, self.weight.data, self.bias, tape)
+        gate, up = np.split(plain(hidden), 2, axis=1)
+        out = tape.empty(gate.shape, x.dtype.type)
+        tape.call(ACTIVATIONS["silu"], gate)
+        tape.call(np.multiply, gate, up, out)
+        return out
+
+
+class _Output(Output):
+    def logits(self, x: Array, tape: _StepRecording) -> Array:
+        return _product(x, self.table, self.table.data.T, self.bias, tape)
+
+
+class _Norm:
+    """Layer norm, or root mean square norm, with the division by D taken into gain and eps:
+
+    y = c · (√D gain) / √(Σ c² + D eps) + bias        with c = x - mean(x), or x
+    """
+
+    original: LayerNorm | RMSNorm
+
+    @cached_property
+    def _scaled(self) -> tuple[Array, Array, Array | None, Array | None]:
+        """√D gain, D eps, and for layer norm a column of 1 / D and the bias."""
+        norm, gain = self.original, self.original.gain.data
+        width, centres = len(gain), isinstance(norm, LayerNorm)
+        average = np.full((width, 1), 1 / width, gain.dtype) if centres else None
+        bias = norm.bias.data if centres and norm.bias else None
+        return gain * math.sqrt(width), np.full(1, norm.eps * width, gain.dtype), average, bias
+
+    def forward(self, x: Array, tape: _StepRecording) -> Array:
+        gain, eps, average, bias = self._scaled
+        rows, dtype = len(x), x.dtype.type
+        out, lent = tape.empty(x.shape, dtype), tape.empty((2, rows, 1), dtype)
+        centred, y, (mean, spread) = plain(x), plain(out), plain(lent)
+        if rows == 1:
+            tape.note(partial(_normal_of_one_row, centred[0], y[0], gain, eps[0], average, bias))
+            return out
+        if average is not None:
+            tape.note(partial(np.matmul, centred, average, mean))
+            tape.note(partial(np.subtract, centred, mean, y))
+            centred = y
+        tape.note(partial(np.vecdot, centred, centred, spread[:, 0]))
+        tape.note(partial(np.add, spread, eps, spread))
+        tape.note(partial(np.sqrt, spread, spread))
+        tape.note(partial(np.divide, centred, spread, y))
+        tape.note(partial(np.multiply, y, gain, y))
+        if bias is not None:
+            tape.note(partial(np.add, y, bias, y))
+        return out
+
+
+class _LayerNorm(_Norm, LayerNorm):
+    """Layer norm."""
+
+
+class _RMSNorm(_Norm, RMSNorm):
+    """Root mean square norm."""
+
+
+def _normal_of_one_row(
+    x: Array, out: Array, gain: Array, eps: float, average: Array | None, bias: Array | None
+) -> None:
+    """The same of (D,) -> (D,), where numbers are cheaper than arrays of one."""
+    if average is not None:
+        x = np.subtract(x, x.dot(average[:, 0]), out)
+    np.divide(x, math.sqrt(x.dot(x) + eps), out)
+    np.multiply(out, gain, out)
+    if bias is not None:
+        np.add(out, bias, out)
+
+
+class _RotaryPositions(RotaryPositions):
+    def turn(self, x: Array, rows: _StepRows, tape: _StepRecording) -> None:
+        tape.call(self.original.turn, x, rows, tape.plain)
+
+
+class _SelfAttention(SelfAttention):
+    def _over_cache(self, projected: Array, context: Array, rows: _StepRows, tape: _StepRecording) -> None:
+        """Attend to the cache, where the keys and values of the new tokens are put first."""
+        query, key, value = np.split(plain(projected), self._bounds, axis=1)
+        key, value = (part.reshape(rows.cache.texts, -1, part.shape[1]) for part in (key, value))
+        attention, owner, out = tape.attention(self.heads, self.head_width, context), self.original, plain(context)
+        totals, keys, values, attend = attention.totals(), None, None, None
+
+        def over_the_cache() -> None:
+            nonlocal keys, values, attend
+            stored = rows.cache.room(owner, key)
+            if stored[0] is not keys:  # at first, and where there was no more room
+                keys, values = stored
+                by_head = (part.reshape(*part.shape[:2], -1, self.head_width) for part in stored)
+                attend = attention.prepared(query, *by_head, out, totals)
+            keys[:, rows.new], values[:, rows.new] = key, value
+            attend(rows.new.stop, rows.read)
+
+        tape.note(over_the_cache)
+
+
+class _CrossAttention(CrossAttention):
+    def _over_cache(self, query: Array, memory: Array, context: Array, rows: _StepRows, tape: _StepRecording) -> None:
+        """Attend to the memory of each text."""
+        keys, values, real = rows.cache.memory(self.original)
+        read = None if real is None else real[:, None].astype(keys.dtype)
+        attention = tape.attention(self.heads, self.head_width, context)
+        attend = attention.prepared(plain(query), keys, values, plain(context), attention.totals())
+        tape.note(partial(attend, keys.shape[1], read))
+
+
+_KINDS: dict[type, type] = {
+    Linear: _Linear,
+    ActivatedLinear: _ActivatedLinear,
+    GatedLinear: _GatedLinear,
+    Output: _Output,
+    LayerNorm: _LayerNorm,
+    RMSNorm: _RMSNorm,
+    Dropout: Dropout,  # does nothing
+    RotaryPositions: _RotaryPositions,
+    SelfAttention: _SelfAttention,
+    CrossAttention: _CrossAttention,
+    Input: OneCall,
+}

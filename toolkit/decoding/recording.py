@@ -1,0 +1,151 @@
+"""A forward pass, done once and written down: the list of array operations that it comes to, to be done again.
+
+`recorder_of` copies a tree of modules and puts in place of its leaves others that record. The composites between them
+are the model's own, so that their `forward`, run with a `Recording` as its tape, decides what is recorded and in which
+order: what a layer means stands in its module alone. Leaves that are known have a form of their own that is fast for
+few rows (`toolkit.decoding.step`); any other is recorded as one call of its ordinary `forward`.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from toolkit.functional.arrays import Array
+from toolkit.nn.memory import Pool
+from toolkit.nn.module import Module
+from toolkit.nn.tape import Tape
+
+# Functions of NumPy that give views of what they are given, and compute nothing.
+_VIEWS = {np.split, np.array_split, np.swapaxes, np.transpose, np.reshape, np.moveaxis, np.expand_dims, np.squeeze}
+
+
+class Recording(Tape):
+    """A tape of a pass without gradients that notes each operation, and does it.
+
+    The memory that it lends is used again within the pass as soon as nobody holds an array on it, which the operations
+    that were noted do not do: they follow each other in the same order when they are done again.
+    """
+
+    def __init__(self, pool: Pool):
+        super().__init__(memory=pool)
+        self.plain = Tape(memory=pool)  # for leaves that are recorded as one call
+        self._operations: list[Callable[[], object]] = []
+        del self.empty  # for the method of that name
+        self._free: dict[tuple, list[Array]] = {}
+
+    def call(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Note a call that writes its results to some of its arguments, and do it."""
+        self.note(partial(function, *map(plain, arguments)))
+
+    def note(self, operation: Callable[[], object], done: bool = False) -> None:
+        """Note an operation on plain arrays, and do it unless it is done."""
+        self._operations.append(operation)
+        if not done:
+            operation()
+
+    def replay(self) -> None:
+        """Do all operations again."""
+        for operation in self._operations:
+            operation()
+
+    def add(self, x: Array, branch: Array) -> Array:
+        self.call(np.add, x, branch, branch)
+        return branch
+
+    def empty(self, shape: tuple[int, ...], dtype: type = np.float32) -> "Traced":
+        """Lend memory, as the tapes of ordinary passes do."""
+        free = self._free.setdefault((shape, dtype), [])
+        array = (free.pop() if free else self.plain.empty(shape, dtype)[...]).view(Traced)
+        array.loan = self, free
+        return array
+
+
+class Traced(np.ndarray):
+    """An array on memory of a recording, or a view of one: what NumPy's ufuncs do with it is recorded.
+
+    Whatever else computes with it is an error, here or at the latest where its result is used.
+    """
+
+    loan: tuple[Recording, list[Array]] | None = None  # of the array that was lent, not of its views
+
+    def __del__(self) -> None:
+        if self.loan is not None:
+            self.loan[1].append(self.base)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **settings: Any) -> Any:
+        recording = next(_lent(x).loan[0] for x in (*inputs, *(out or ())) if isinstance(x, Traced))
+        function = partial(getattr(ufunc, method), **settings)
+        if out is None:
+            found = function(*map(plain, inputs))
+            if not isinstance(found, np.ndarray):
+                raise TypeError(f"{ufunc.__name__} of a recorded array gives a number, which may differ in other steps")
+            out = (recording.empty(found.shape, found.dtype.type),)
+        recording.note(partial(function, *map(plain, inputs), out=tuple(map(plain, out))))
+        return out[0]
+
+    def __array_function__(self, function: Callable, types: Any, arguments: tuple, named: Mapping[str, Any]) -> Any:
+        if function not in _VIEWS:
+            raise TypeError(f"np.{function.__name__} of a recorded array cannot be recorded: put it into a leaf")
+        return super().__array_function__(function, types, arguments, named)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _lent(self).loan[0].call(np.copyto, self[key], value)
+
+
+def plain(x: Any) -> Any:
+    """Give an array of a recording as an ordinary one, which does not keep its memory from being lent again."""
+    if type(x) is not Traced:
+        return x
+    if x.loan is not None:
+        return x.base
+    lent = _lent(x)
+    offset = x.__array_interface__["data"][0] - lent.__array_interface__["data"][0]
+    return np.ndarray(x.shape, x.dtype, lent.base, offset, x.strides)
+
+
+def _lent(x: Traced) -> Traced:
+    """Return the array that a recording lent, of which x is a view."""
+    while x.loan is None:
+        x = x.base
+        if type(x) is not Traced:
+            raise TypeError("an array was computed from a recorded one and not recorded: put that into a leaf")
+    return x
+
+
+class OneCall(Module):
+    """Stands for any leaf: every step calls its forward, and copies the result to where the others expect it."""
+
+    original: Module
+
+    def forward(self, *arguments: Any) -> Array:
+        *given, tape = arguments
+        given = [plain(each) for each in given]
+        forward, by_itself = self.original.forward, tape.plain
+        found = forward(*given, by_itself)
+        out = tape.empty(found.shape, found.dtype.type)
+        place = plain(out)
+        place[...] = found
+        tape.note(lambda: np.copyto(place, forward(*given, by_itself)), done=True)
+        return out
+
+
+def recorder_of(module: Module, kinds: Mapping[type[Module], type[Module]]) -> Module:
+    """Copy a tree of modules, with some that record in place of others.
+
+    kinds: the class that stands for a class of modules, by that class; `OneCall` for a module with no modules in it
+    whose class is not among them. A copy has the attributes of its module, and the module itself as `original`.
+    """
+    children = {name: value for name, value in vars(module).items() if _holds_modules(value)}
+    kind = kinds.get(type(module)) or (type(module) if children else OneCall)
+    twin = object.__new__(kind)
+    vars(twin).update(vars(module), original=module)
+    for name, value in children.items() if kind is not OneCall else ():
+        several = isinstance(value, list)
+        setattr(twin, name, [recorder_of(x, kinds) for x in value] if several else recorder_of(value, kinds))
+    return twin
+
+
+def _holds_modules(value: Any) -> bool:
+    return isinstance(value, Module) or (isinstance(value, list) and any(isinstance(x, Module) for x in value))
