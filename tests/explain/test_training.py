@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.checks import random_model, small_config, small_gpt_config
+from toolkit.data.collate import text_batch, translation_batch
 from toolkit.explain.adam import (
     chosen_entries,
     cross_entropy,
@@ -19,8 +20,6 @@ from toolkit.explain.adam import (
 from toolkit.explain.lesson import (
     forced,
     gradient_of,
-    one_text,
-    pair_batch,
     step_by_step,
 )
 from toolkit.explain.pages.blocks import Erratum, Formula, Table
@@ -29,6 +28,8 @@ from toolkit.tokenization.special import BOS, EOS
 from toolkit.training.optimizer import Adam
 
 SOURCE, TARGET = (17, 25, 20), (19, 28, 16, 22, 28)
+PAIR = translation_batch([np.array(SOURCE)], [np.array(TARGET)])
+TEXT = text_batch([np.array((BOS, *TARGET, EOS))])
 CONFIGS = [
     small_config(),
     small_config(norm="post", tie="none", activation="gelu", positions="learned", output_bias=True),
@@ -41,7 +42,7 @@ CONFIGS = [
 def taught(request):
     """A random model and a batch of one."""
     model = random_model(request.param, np.random.default_rng(3))
-    return model, pair_batch(SOURCE, TARGET) if request.param in CONFIGS[:2] else one_text((BOS, *TARGET, EOS))
+    return model, PAIR if request.param in CONFIGS[:2] else TEXT
 
 
 def uniform(model):
@@ -52,12 +53,11 @@ def uniform(model):
 
 
 def test_the_target_is_shifted_by_one():
-    batch = pair_batch(SOURCE, TARGET)
+    batch = PAIR
     assert batch.inputs.tolist() == [BOS, *TARGET]
     assert batch.labels.tolist() == [*TARGET, EOS]
     assert batch.sources.tolist() == [*SOURCE, EOS]
-    text = one_text((BOS, *TARGET, EOS))
-    assert (text.inputs.tolist(), text.labels.tolist()) == ([BOS, *TARGET], [*TARGET, EOS])
+    assert (TEXT.inputs.tolist(), TEXT.labels.tolist()) == ([BOS, *TARGET], [*TARGET, EOS])
 
 
 def test_the_losses_of_the_tokens_add_up_to_the_loss(taught):
@@ -170,10 +170,9 @@ def test_every_parameter_belongs_to_one_part(taught):
 
 
 def test_biases_of_keys_have_no_gradient_unless_they_are_turned():
-    pair, text = pair_batch(SOURCE, TARGET), one_text((BOS, *TARGET, EOS))
     rotary = random_model(small_gpt_config(bias=True), np.random.default_rng(3))
     assert key_biases(rotary) == []
-    for config, batch in ((CONFIGS[0], pair), (CONFIGS[3], text)):
+    for config, batch in ((CONFIGS[0], PAIR), (CONFIGS[3], TEXT)):
         model = random_model(config, np.random.default_rng(3))
         update = updated(model, batch, clip=0.0)
         views, parameters = model.views(update.gradient), model.parameters()

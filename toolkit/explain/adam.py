@@ -4,7 +4,6 @@ The sections of the page on training that show the gradient, the step, what it d
 """
 
 import math
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -52,18 +51,18 @@ class Update(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One step in numbers, for one number of one parameter."""
+    """One step in numbers, for one number of one parameter, or for an array that stands alone."""
 
-    name: str  # "decoder.0.attention.output.weight[3, 5]"
-    gradient: float  # g, with λ θ where decay is not decoupled
-    m: float
-    v: float
-    m_hat: float
-    v_hat: float
-    step: float  # lr · m̂ / (√v̂ + ε)
+    name: str  # "decoder.blocks.0.attention.layer.output.weight[3, 5]"
+    gradient: float | Array  # g, with λ θ where decay is not decoupled
+    m: float | Array
+    v: float | Array
+    m_hat: float | Array
+    v_hat: float | Array
+    step: float | Array  # lr · m̂ / (√v̂ + ε)
     decay: float  # lr · λ θ, where the parameter decays
-    before: float
-    after: float
+    before: float | Array
+    after: float | Array
 
 
 def first_update(
@@ -101,18 +100,9 @@ def entry(model: Model, update: Update, name: str, index: Sequence[int]) -> Entr
     m_hat, v_hat = m / (1 - adam.beta1), v / (1 - adam.beta2)
     root = math.sqrt(v_hat + adam.eps) if adam.eps_inside else math.sqrt(v_hat) + adam.eps
     decay = adam.weight_decay * before if parameter.decay else 0.0
-    return Entry(
-        f"{name}[{', '.join(map(str, place))}]",
-        at(update.gradient) + (0.0 if adam.decoupled else decay),
-        m,
-        v,
-        m_hat,
-        v_hat,
-        update.learning_rate * m_hat / root,
-        update.learning_rate * decay if adam.decoupled else 0.0,
-        before,
-        at(update.after),
-    )
+    gradient, after = at(update.gradient) + (0.0 if adam.decoupled else decay), at(update.after)
+    step, decay = update.learning_rate * m_hat / root, update.learning_rate * decay if adam.decoupled else 0.0
+    return Entry(f"{name}[{', '.join(map(str, place))}]", gradient, m, v, m_hat, v_hat, step, decay, before, after)
 
 
 def largest(model: Model, update: Update, name: str, columns: slice = slice(None)) -> Entry:
@@ -167,7 +157,9 @@ def shares(model: Model, update: Update) -> list[Share]:
     parts: dict[str, list[Array]] = {}
     views = model.views(update.gradient)
     for name, parameter in model.parameters().items():
-        parts.setdefault(_part(name), []).append(views[parameter])
+        sub_layer, _, inside = name.partition(".layer.")  # "decoder.blocks.0.attention" of all that it holds
+        part = sub_layer if inside else name.rpartition(".")[0] or name
+        parts.setdefault(part, []).append(views[parameter])
     return [
         Share(
             name,
@@ -179,31 +171,14 @@ def shares(model: Model, update: Update) -> list[Share]:
     ]
 
 
-def _part(name: str) -> str:
-    """Return "decoder.blocks.0.attention" for all that this holds; elsewhere the name but for its last word."""
-    found = re.match(r"(.*blocks\.\d+\.\w+)\.", name)
-    return found[1] if found else name.rpartition(".")[0] or name
-
-
-class Example(NamedTuple):
-    """A step on a matrix that stands alone: m, v and the new values, with all that is between."""
-
-    m: Array
-    v: Array
-    m_hat: Array
-    v_hat: Array
-    step: Array
-    after: Array
-
-
-def example_step(adam: Adam, values: Array, gradient: Array, learning_rate: float) -> Example:
+def example_step(adam: Adam, values: Array, gradient: Array, learning_rate: float) -> Entry:
     """Take the first step of `adam` on these values, in float64.  Shapes: values and gradient alike, any."""
     after, g = np.array(values, float).reshape(-1), np.array(gradient, float).reshape(-1)
     m, v = np.zeros_like(after), np.zeros_like(after)
     adam.update(after, g, (m, v), 1, learning_rate, 1.0, 0)
     shape, before = np.shape(values), np.asarray(values, float)
     m, v, after = (each.reshape(shape) for each in (m, v, after))
-    return Example(m, v, m / (1 - adam.beta1), v / (1 - adam.beta2), before - after, after)
+    return Entry("", g, m, v, m / (1 - adam.beta1), v / (1 - adam.beta2), before - after, 0.0, before, after)
 
 
 def gradient_section(taught: Lesson, update: Update) -> Section:
@@ -219,20 +194,19 @@ def gradient_section(taught: Lesson, update: Update) -> Section:
         if clip
         else "this model was trained without clipping"
     )
-    blocks: list[Block] = [
+    keys = [abs(largest(model, update, *key).gradient) for key in key_biases(model)]
+    return Section(
+        "The gradient",
         "The backward pass of the same loss, divided by the number of tokens, as one vector over all parameters: "
         "every number of the model, how many of them have a gradient that is not exactly 0, and its norm.",
         Formula(f"g = ∂(mean loss)/∂θ\nnorm = √Σ g² = {update.norm:.4g}\n{clipping}"),
         Table(("part", "numbers", "with a gradient", "norm"), rows),
         _why_some_have_none(taught, moved, size),
-    ]
-    if keys := key_biases(model):
-        sizes = [abs(largest(model, update, *key).gradient) for key in keys]
-        blocks.append(
-            f"Of the biases of keys the largest |g| is {max(sizes):.1e}, which is rounding: such a bias adds the "
-            "same to all scores of a query, and softmax does not see it. Their true gradient is exactly 0."
-        )
-    return Section("The gradient", blocks)
+        f"Of the biases of keys the largest |g| is {max(keys):.1e}, which is rounding: such a bias adds the same to "
+        "all scores of a query, and softmax does not see it. Their true gradient is exactly 0."
+        if keys
+        else None,
+    )
 
 
 def _why_some_have_none(taught: Lesson, moved: int, size: int) -> str:
@@ -252,7 +226,9 @@ def _why_some_have_none(taught: Lesson, moved: int, size: int) -> str:
 def step_section(taught: Lesson, update: Update, is_own: bool = True) -> Section:
     """Show a few entries, as `Adam.update` leaves them.  is_own: the learning rate is the training's."""
     adam, entries = update.optimizer, chosen_entries(taught.model, update)
-    signs = [f"({chr(ord('a') + index)})" for index in range(len(entries))]
+    signs = [f"({letter})" for letter in "abcdefgh"[: len(entries)]]
+    step = "lr · m̂ / √(v̂ + ε)" if adam.eps_inside else "lr · m̂ / (√v̂ + ε)"
+    formula = f"{_MOMENTS}\nθ ← θ − {step} − lr · λ θ" if adam.decoupled else f"g ← g + λ θ\n{_MOMENTS}\nθ ← θ − {step}"
     settings = (
         f"β₁ = {adam.beta1:g}   β₂ = {adam.beta2:g}   ε = {adam.eps:g}   λ = {adam.weight_decay:g}   "
         f"lr = {update.learning_rate:g}\nt = 1, so m and v were 0"
@@ -261,12 +237,11 @@ def step_section(taught: Lesson, update: Update, is_own: bool = True) -> Section
     origin = "those of this model's training" if taught.is_known else "the toolkit's own: the model names no others"
     return Section(
         "One step of AdamW" if adam.decoupled else "One step of Adam",
-        Formula(f"{_formula(adam)}\n{settings}"),
-        f"The settings are {origin}; {_RATES[is_own]}. A few numbers of the model, each the "
-        "one with the largest gradient of its parameter; gains and biases have no "
-        "decay:",
+        Formula(f"{formula}\n{settings}"),
+        f"The settings are {origin}; {_RATES[is_own]}. A few numbers of the model, each the one with the largest "
+        "gradient of its parameter; gains and biases have no decay:",
         Table(("", "number", ""), rows, (0, 1, 2)),
-        Table(("", *signs), _lines(entries, _step(adam))),
+        Table(("", *signs), _lines(entries, step)),
         _about_size(entries, update),
     )
 
@@ -278,16 +253,6 @@ def _named(taught: Lesson, each: Entry) -> tuple[str, str]:
         return each.name, ""
     (token,) = taught.names(np.array([int(place.split(",")[0])]))
     return each.name, f"in the row of {token}"
-
-
-def _formula(adam: Adam) -> str:
-    if adam.decoupled:
-        return f"{_MOMENTS}\nθ ← θ − {_step(adam)} − lr · λ θ"
-    return f"g ← g + λ θ\n{_MOMENTS}\nθ ← θ − {_step(adam)}"
-
-
-def _step(adam: Adam) -> str:
-    return "lr · m̂ / √(v̂ + ε)" if adam.eps_inside else "lr · m̂ / (√v̂ + ε)"
 
 
 def _lines(entries: list[Entry], step: str) -> list[tuple[str, ...]]:

@@ -20,7 +20,6 @@ from toolkit.functional.output_loss import LossSums
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTBatch
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch
-from toolkit.nn.attention import SelfAttention
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.recorder import Recorder
@@ -69,14 +68,12 @@ def lesson(owner: Translator | LanguageModel, texts: Sequence[str], metrics: Map
     Raises ConfigError for another number of texts, and where ours is none for this model; DataError for texts that are
     blank or not Unicode.
     """
-    config = training_config(metrics)
-    known, config = config is not None, config or TrainingConfig()
+    config, cut = training_config(metrics), []
     if isinstance(owner, Translator):
-        is_reversed = bool(_settings(metrics).get("reverse"))
-        batch, cut = _pair(owner, texts or (DEFAULT_PAIR[::-1] if is_reversed else DEFAULT_PAIR))
+        batch = _pair(owner, texts or DEFAULT_PAIR[:: -1 if _settings(metrics).get("reverse") else 1], cut)
     else:
-        batch, cut = _text(owner, texts)
-    return Lesson(owner.model, owner.tokenizer, batch, config, known, tuple(cut))
+        batch = _text(owner, texts, cut)
+    return Lesson(owner.model, owner.tokenizer, batch, config or TrainingConfig(), config is not None, tuple(cut))
 
 
 def training_config(metrics: Mapping[str, Any]) -> TrainingConfig | None:
@@ -96,37 +93,27 @@ def _settings(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def _pair(owner: Translator, texts: Sequence[str]) -> tuple[Seq2SeqBatch, list[str]]:
+def _pair(owner: Translator, texts: Sequence[str], cut: list[str]) -> Seq2SeqBatch:
     if len(texts) != 2:
-        raise ConfigError(
-            f"a translator is taught with a sentence and its translation: {len(texts)} {_texts(texts)} given"
-        )
-    cut: list[str] = []
-    source, target = texts
+        given = "1 text is" if len(texts) == 1 else f"{len(texts)} texts are"
+        raise ConfigError(f"a translator is taught with a sentence and its translation: {given} given")
     most, ignore_case = owner.limit - 1, owner.model.config.ignore_case  # the end mark counts
-    source_tokens = source_ids(owner.tokenizer.source, source, most, cut, "The sentence", ignore_case)
-    target_tokens = source_ids(owner.tokenizer, target, most, cut, "The translation")
-    for name, ids in (("sentence", source_tokens), ("translation", target_tokens)):
-        if not ids:
-            raise DataError(f"the {name} is blank: there is nothing to learn from")
-    return pair_batch(source_tokens, target_tokens), cut
+    source = source_ids(owner.tokenizer.source, texts[0], most, cut, "The sentence", ignore_case)
+    target = source_ids(owner.tokenizer, texts[1], most, cut, "The translation")
+    if not (source and target):
+        raise DataError(f"the {'translation' if source else 'sentence'} is blank: there is nothing to learn from")
+    return translation_batch([np.array(source, np.int64)], [np.array(target, np.int64)])
 
 
-def _text(owner: LanguageModel, texts: Sequence[str]) -> tuple[GPTBatch, list[str]]:
+def _text(owner: LanguageModel, texts: Sequence[str], cut: list[str]) -> GPTBatch:
     if len(texts) > 1:
-        raise ConfigError(f"a language model is taught with one text: {len(texts)} {_texts(texts)} given")
-    cut: list[str] = []
+        raise ConfigError(f"a language model is taught with one text: {len(texts)} texts are given")
     begin, most = owner.model.config.begin, owner.model.config.max_length + 1  # the last one is a label only
-    text = texts[0] if texts else default_text(owner.tokenizer)
-    ids = text_ids(owner.tokenizer, text, most - begin, cut)
+    ids = text_ids(owner.tokenizer, texts[0] if texts else default_text(owner.tokenizer), most - begin, cut)
     marked = [BOS, *ids, EOS][:most] if begin else ids
     if not ids or len(marked) < 2:
         raise DataError("the text has less than two tokens: there is nothing to predict")
-    return one_text(marked), cut
-
-
-def _texts(texts: Sequence[str]) -> str:
-    return "text is" if len(texts) == 1 else "texts are"
+    return text_batch([np.array(marked, np.int64)])
 
 
 class Forced(NamedTuple):
@@ -140,18 +127,7 @@ class Forced(NamedTuple):
 
     @property
     def loss(self) -> float:
-        """The mean over the tokens."""
         return float(self.losses.mean())
-
-
-def pair_batch(source: Sequence[int], target: Sequence[int]) -> Seq2SeqBatch:
-    """Batch one pair, ids without marks, as training does: inputs = [begin] + target, labels = target + [end]."""
-    return translation_batch([np.asarray(source, np.int64)], [np.asarray(target, np.int64)])
-
-
-def one_text(ids: Sequence[int]) -> GPTBatch:
-    """Batch one text of at least two ids, its marks among them: every token but the first is a label."""
-    return text_batch([np.asarray(ids, np.int64)])
 
 
 def forced(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch, prior: Array) -> Forced:
@@ -159,7 +135,8 @@ def forced(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch, prior: Array) -
 
     prior: (V,) the shares of the tokens that label smoothing spreads to.
     """
-    attention = first_attention(model)
+    decoder = model.trunk.decoder if isinstance(model, GPT) else model.decoder
+    attention = decoder.blocks[0].attention.layer
     recorder = Recorder([attention], ["probabilities"])
     tape = Tape(memory=Pool(), recorder=recorder)
     if isinstance(model, GPT):
@@ -176,11 +153,6 @@ def forced(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch, prior: Array) -
         logits @ prior - totals,
         recorder.attention_maps(attention)[0].mean(axis=0),
     )
-
-
-def first_attention(model: Seq2Seq | GPT) -> SelfAttention:
-    """Find the causal self-attention that reads the labels' inputs first."""
-    return (model.trunk.decoder if isinstance(model, GPT) else model.decoder).blocks[0].attention.layer
 
 
 def step_by_step(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch) -> Array:

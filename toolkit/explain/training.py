@@ -16,7 +16,7 @@ from toolkit.language_model import LanguageModel
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import EOS
-from toolkit.training.optimizer import Adam, Muon, make_optimizer, make_schedule
+from toolkit.training.optimizer import Muon, make_optimizer, make_schedule
 from toolkit.translator import Translator
 
 _MOST_TOKENS = 48  # rows of a table
@@ -41,7 +41,9 @@ def training_page(
         pass_ = forced(taught.model, taught.batch, taught.prior)
         if not np.isfinite(pass_.losses).all():
             raise ModelError("the model computes numbers that are not finite: it is damaged, or its training diverged")
-        optimizer, rate = _optimizer(taught), first_rate(taught) if learning_rate is None else learning_rate
+        optimizer, rate = make_optimizer(taught.config), first_rate(taught) if learning_rate is None else learning_rate
+        if isinstance(optimizer, Muon):
+            optimizer = optimizer.adam  # which moves what is no linear map
         sums, gradient = gradient_of(taught.model, taught.batch)
         update = first_update(taught.model, gradient, sums.tokens, optimizer, rate, taught.config.clip)
         sections = [
@@ -59,18 +61,15 @@ def training_page(
 
 def _about(taught: Lesson) -> str:
     what = "one pair of sentences" if taught.is_pair else "one text"
+    name = "Adam" if taught.config.optimizer == "adam" else "AdamW"
     without = "This model was trained with dropout; here nothing is dropped, and every pass gives the same numbers. "
     if not any(value for name, value in vars(taught.model.config).items() if name.endswith("_dropout")):
         without = ""
     return (
         f"What a model learns from {what}: the right tokens are read and asked for, all at once, the loss of each is "
-        f"taken, its derivative runs back through the model, and {_name(taught)} moves the parameters. {without}"
+        f"taken, its derivative runs back through the model, and {name} moves the parameters. {without}"
         "The model on the disk is not changed."
     )
-
-
-def _name(taught: Lesson) -> str:
-    return "Adam" if taught.config.optimizer == "adam" else "AdamW"
 
 
 def _not_shown(taught: Lesson) -> list[str]:
@@ -83,12 +82,6 @@ def _not_shown(taught: Lesson) -> list[str]:
     if count > _MOST_SQUARES:
         found.append(f"The map of attention shows the first {_MOST_SQUARES} of {count} tokens.")
     return found
-
-
-def _optimizer(taught: Lesson) -> Adam:
-    """Make the optimizer of the model's training; of Muon, the AdamW that moves what is no linear map."""
-    optimizer = make_optimizer(taught.config)
-    return optimizer.adam if isinstance(optimizer, Muon) else optimizer
 
 
 def first_rate(taught: Lesson) -> float:
@@ -146,6 +139,7 @@ def _loss_section(taught: Lesson, pass_: Forced, total: float) -> Section:
     header = ("t", "right token", "p", "−log p", "most probable", "its p", "the model is")
     given = ", source" if taught.is_pair else ""
     right = int((pass_.best == taught.batch.labels).sum())
+    perplexity = f"{math.exp(pass_.loss):.4f}" if pass_.loss < 50 else "more than 10²¹"
     return Section(
         "The loss of every token",
         Formula(f"p_t    = softmax(logits_t)[label_t]\nloss_t = −log p(label_t | inputs up to t{given})"),
@@ -153,7 +147,7 @@ def _loss_section(taught: Lesson, pass_: Forced, total: float) -> Section:
         Formula(
             f"sum  = Σ_t loss_t = {pass_.losses.sum():.4f}    (model.loss gives {total:.4f})\n"
             f"mean = sum / {count} = {pass_.loss:.4f}\n"
-            f"perplexity = exp(mean) = {_exp(pass_.loss)}"
+            f"perplexity = exp(mean) = {perplexity}"
         ),
         (
             f"The most probable token is the right one at {right} of {count} positions. A loss of 0 would be "
@@ -161,10 +155,6 @@ def _loss_section(taught: Lesson, pass_: Forced, total: float) -> Section:
             f"{math.log(len(taught.prior)):.3f} at every position."
         ),
     )
-
-
-def _exp(loss: float) -> str:
-    return f"{math.exp(loss):.4f}" if loss < 50 else "more than 10²¹"
 
 
 def _smoothing_section(taught: Lesson, pass_: Forced) -> Section:

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from toolkit.data.collate import translation_batch
 from toolkit.explain.pages.blocks import Curves, Section, Table
 from toolkit.functional import causal_attention
-from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.nn import attention, blocks, layers
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
@@ -115,27 +115,20 @@ TRIALS = [
 
 
 @contextmanager
-def swapped(trial: Trial) -> Iterator[None]:
-    """Let the toolkit's modules differentiate with the wrong backward, within the block.
+def swapped(trial: Trial | None) -> Iterator[None]:
+    """Let the toolkit's modules differentiate with the wrong backward, within the block; None: with the right one.
 
     Raises AttributeError where there is nothing in the place.
     """
-    right = [getattr(owner, attribute) for owner, attribute in trial.places]
+    places = trial.places if trial else []
+    right = [getattr(owner, attribute) for owner, attribute in places]
     try:
-        for owner, attribute in trial.places:
+        for owner, attribute in places:
             setattr(owner, attribute, trial.backward)
         yield
     finally:
-        for (owner, attribute), backward in zip(trial.places, right, strict=True):
+        for (owner, attribute), backward in zip(places, right, strict=True):
             setattr(owner, attribute, backward)
-
-
-def small_config() -> Seq2SeqConfig:
-    """Choose two layers on each side, post-norm and ReLU as in the documents 000 and 001; without dropout."""
-    rates = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"), 0.0)
-    sizes = {"width": 32, "heads": 4, "feed_forward": 64, "encoder_layers": 2, "decoder_layers": 2}
-    vocab_size = len(SPECIAL_TOKENS) + SYMBOLS
-    return Seq2SeqConfig(vocab_size=vocab_size, norm="post", max_length=SEQUENCE, **sizes, **rates)
 
 
 def guessing() -> float:
@@ -149,35 +142,27 @@ def losses(trial: Trial | None, seed: int = 0, updates: int = UPDATES) -> list[f
     Every batch is new, so that nothing can be learned by heart. trial: None trains with the right gradients. The same
     seed gives the same initial values and the same batches.
     """
-    with threadpool_limits(1, "blas"):
-        if trial is None:
-            return _losses(seed, updates)
-        with swapped(trial):
-            return _losses(seed, updates)
-
-
-def _losses(seed: int, updates: int) -> list[float]:
-    initial, data = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
-    model = Seq2Seq(small_config())
+    first = len(SPECIAL_TOKENS)
+    # Two layers on each side, post-norm and ReLU as in the documents 000 and 001; without dropout.
+    rates = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"), 0.0)
+    sizes = {"width": 32, "heads": 4, "feed_forward": 64, "encoder_layers": 2, "decoder_layers": 2}
+    model = Seq2Seq(Seq2SeqConfig(vocab_size=first + SYMBOLS, norm="post", max_length=SEQUENCE, **sizes, **rates))
     model.allocate()
-    model.initialize(initial)
-    gradient, memory, found = np.zeros_like(model.vector), Pool(), []
-    moments = np.zeros_like(gradient), np.zeros_like(gradient)
+    model.initialize(np.random.default_rng([seed, 0]))
+    gradient, data = np.zeros_like(model.vector), np.random.default_rng([seed, 1])
+    moments, memory, found = (np.zeros_like(gradient), np.zeros_like(gradient)), Pool(), []
     optimizer, schedule = Adam(), make_schedule("cosine", _RATE, _WARMUP, updates, _RATE / 10)
-    for update in range(1, updates + 1):
-        gradient[:] = 0
-        tape = Tape(model.views(gradient), memory=memory)
-        sums = model.loss(_batch(data), tape)
-        model.backward(tape)
-        scale = clip_scale(math.sqrt(sum_of_squares(gradient)) / sums.tokens, 1.0) / sums.tokens
-        optimizer.update(model.vector, gradient, moments, update, schedule(update), scale, model.decayed)
-        found.append(sums.loss / sums.tokens)
+    with threadpool_limits(1, "blas"), swapped(trial):
+        for update in range(1, updates + 1):
+            gradient[:] = 0
+            tape = Tape(model.views(gradient), memory=memory)
+            symbols = data.integers(first, first + SYMBOLS, (PAIRS, LENGTH))
+            sums = model.loss(translation_batch(list(symbols), list(symbols[:, ::-1])), tape)
+            model.backward(tape)
+            scale = clip_scale(math.sqrt(sum_of_squares(gradient)) / sums.tokens, 1.0) / sums.tokens
+            optimizer.update(model.vector, gradient, moments, update, schedule(update), scale, model.decayed)
+            found.append(sums.loss / sums.tokens)
     return found
-
-
-def _batch(rng: np.random.Generator) -> Seq2SeqBatch:
-    sources = rng.integers(len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + SYMBOLS, (PAIRS, LENGTH))
-    return translation_batch(list(sources), list(sources[:, ::-1]))
 
 
 def training_section(
