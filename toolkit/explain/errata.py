@@ -14,17 +14,8 @@ from typing import Any
 import numpy as np
 
 from toolkit.data.collate import translation_batch
+from toolkit.explain import worked_model as example
 from toolkit.explain.pages.blocks import Erratum
-from toolkit.explain.worked_model import (
-    TARGET,
-    Attended,
-    cross_attended,
-    later_attention,
-    later_differences,
-    later_gradients,
-    later_pass,
-    self_attended,
-)
 from toolkit.functional.arrays import Array
 from toolkit.functional.attention import scaled_scores, softmax_over_keys
 from toolkit.functional.layer_norm import layer_norm, layer_norm_backward
@@ -167,13 +158,16 @@ def _teacher_forcing(words: list[str]) -> tuple[list[str], list[str]]:
 
 def _of_worked_example() -> dict[str, Any]:
     """Repeat the arithmetic of 004, by attention with identity weights over the rows that it prints."""
-    encoder, small = self_attended(X), cross_attended(SMALL_QUERY, SMALL_KEYS)
+    encoder, small = example.self_attended(X), example.cross_attended(SMALL_QUERY, SMALL_KEYS)
     exponentials, positions = np.exp(encoder.scores[0]), sinusoidal_positions(2, 2, dtype=np.float64)
-    module, recorder, gradient = later_attention(), Recorder(), later_gradients()[0]
-    later_pass(module, Tape(recorder=recorder))
-    asked: dict[str, Attended] = {}
+    module, recorder, gradient = example.later_attention(), Recorder(), example.later_gradients()[0]
+    example.later_pass(module, Tape(recorder=recorder))
+    asked: dict[str, example.Attended] = {}
     for name, query in (("first", FIRST_QUERY), ("second", SECOND_QUERY)):
-        asked |= {name: cross_attended(query, encoder.context), f"{name}_of_print": cross_attended(query, MEMORY)}
+        asked |= {
+            name: example.cross_attended(query, encoder.context),
+            f"{name}_of_print": example.cross_attended(query, MEMORY),
+        }
     return {
         **asked,
         "encoder": encoder,
@@ -183,12 +177,12 @@ def _of_worked_example() -> dict[str, Any]:
         "contexts_of_weights": WEIGHTS @ X,
         "softmax_of_print": softmax(SECOND_DOTS),
         "context_of_print": SECOND_WEIGHTS @ MEMORY,
-        "sos": np.array(TARGET["<sos>"]) + positions[0],
+        "sos": np.array(example.TARGET["<sos>"]) + positions[0],
         "second_word": np.array([0.8, 1.1]) + positions[1],
         "positions_of_four": sinusoidal_positions(2, 4, dtype=np.float64),
         "small": small,
         "softmax_of_small": softmax(small.dots[0]),
         "later_query": next(each.value for each in recorder.records if each.name == "query")[:, 0],
         "later_gradient": gradient,
-        "off_by_backward": np.abs(gradient - later_differences()).max(),
+        "off_by_backward": np.abs(gradient - example.later_differences()).max(),
     }

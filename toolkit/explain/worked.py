@@ -6,6 +6,7 @@ import numpy as np
 
 from toolkit.decoding.sampling import log_sum_exp
 from toolkit.errors import DataError
+from toolkit.explain import worked_model as example
 from toolkit.explain.errata import (
     FIRST_QUERY,
     SECOND_QUERY,
@@ -19,22 +20,6 @@ from toolkit.explain.errata import (
 )
 from toolkit.explain.pages.blocks import Bars, Block, Formula, Heat, Numbers, Page, Section
 from toolkit.explain.reading import found
-from toolkit.explain.worked_model import (
-    LATER_D_OUTPUT,
-    LATER_W_K,
-    LATER_W_Q,
-    LATER_W_V,
-    LATER_X,
-    SOURCE,
-    TARGET,
-    Worked,
-    cross_attended,
-    later_attention,
-    later_gradients,
-    later_pass,
-    self_attended,
-    worked_pass,
-)
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.nn.attention import CrossAttention, SelfAttention
@@ -61,11 +46,12 @@ def worked_page(text: str = EXAMPLE, target: str | None = None) -> Page:
     Raises DataError for another word, and for a blank text.
     """
     cut: list[str] = []
-    words = _known(text, SOURCE, "the text", cut)
+    words = _known(text, example.SOURCE, "the text", cut)
     if not words:
         raise DataError("the text is blank: there is nothing to read")
-    written = ["म"] if target is None else _known(target, TARGET, "the target", cut)
-    walk = _Walk(worked_pass(words, ["<sos>", *written]), is_example=words == EXAMPLE.split() and target is None)
+    written = ["म"] if target is None else _known(target, example.TARGET, "the target", cut)
+    is_example = words == EXAMPLE.split() and target is None
+    walk = _Walk(example.worked_pass(words, ["<sos>", *written]), is_example)
     sections = walk.sections()
     others = Section(
         "Other known errors of the founding documents",
@@ -91,7 +77,7 @@ def _known(text: str, words: Mapping[str, tuple[float, float]], what: str, cut: 
 class _Walk:
     """Sections of a worked pass; `placed` are the errata that stand in them."""
 
-    def __init__(self, worked: Worked, is_example: bool):
+    def __init__(self, worked: example.Worked, is_example: bool):
         self.worked, self.is_example = worked, is_example
         self.placed: set[str] = set()
 
@@ -230,12 +216,12 @@ class _Walk:
 
     def _document_queries(self) -> Section:
         """Ask the encoder's output the two queries that the document itself asks."""
-        memory, asked = self_attended(X).context, []
+        memory, asked = example.self_attended(X).context, []
         for query, keys in (
             (FIRST_QUERY, ("cross_weights",)),
             (SECOND_QUERY, ("second_dots", "second_weights", "second_context")),
         ):
-            attended = cross_attended(query, memory)
+            attended = example.cross_attended(query, memory)
             name = f"({query[0, 0]}, {query[0, 1]})"
             rows = np.vstack([attended.dots, attended.scores, attended.weights])
             asked += [
@@ -277,7 +263,7 @@ class _Walk:
 
     def _next_word(self) -> list[Section]:
         """Show the logits, and the word that follows."""
-        words, names = self.worked.target, list(TARGET)
+        words, names = self.worked.target, list(example.TARGET)
         logits = self._read(self.worked.model, "logits")
         probabilities = np.exp(logits - log_sum_exp(logits)[:, None])
         best = np.argsort(-probabilities[-1], kind="stable")
@@ -285,8 +271,8 @@ class _Walk:
             Section(
                 "Logits",
                 "Each row is compared with the row of every word. Rows but those of <sos> and म are ours.",
-                Formula(f"logits = z tableᵀ        (T, 2) · (2, {len(TARGET)}) → (T, {len(TARGET)})"),
-                Numbers("table", np.array(list(TARGET.values())), names),
+                Formula(f"logits = z tableᵀ        (T, 2) · (2, {len(example.TARGET)}) → (T, {len(example.TARGET)})"),
+                Numbers("table", np.array(list(example.TARGET.values())), names),
                 Numbers("logits", logits, words, names),
             ),
             Section(
@@ -304,15 +290,16 @@ class _Walk:
 
     def _later_example(self) -> list[Section]:
         """Show the example with weights that are no identities, and its gradient."""
-        module, recorder = later_attention(), Recorder()
-        output = later_pass(module, Tape(recorder=recorder))
-        slope = ", ".join(f"{value:g}" for value in LATER_D_OUTPUT)
-        weights = (("W_q", LATER_W_Q), ("W_k", LATER_W_K), ("W_v", LATER_W_V))
+        module, recorder = example.later_attention(), Recorder()
+        output = example.later_pass(module, Tape(recorder=recorder))
+        gradients = zip("qkv", example.later_gradients(), strict=True)
+        slope = ", ".join(f"{value:g}" for value in example.LATER_D_OUTPUT)
+        weights = (("W_q", example.LATER_W_Q), ("W_k", example.LATER_W_K), ("W_v", example.LATER_W_V))
         return [
             Section(
                 "The later example",
                 "The same attention with weights that are to be learned.",
-                Numbers("X", LATER_X, _WORDS),
+                Numbers("X", example.LATER_X, _WORDS),
                 Formula("Q = X W_q        K = X W_k        V = X W_v        (3, 2) · (2, 2) → (3, 2)"),
                 [Numbers(name, each) for name, each in weights],
                 [
@@ -332,14 +319,14 @@ class _Walk:
                 Formula(
                     "\n".join(f"∂L/∂W_{each} = Xᵀ ∂L/∂{each.upper()}        (2, 3) · (3, 2) → (2, 2)" for each in "qkv")
                 ),
-                [Numbers(f"∂L/∂W_{name}", each, digits=4) for name, each in zip("qkv", later_gradients(), strict=True)],
+                [Numbers(f"∂L/∂W_{name}", each, digits=4) for name, each in gradients],
                 self._beside("gradient_of_w_q", "cross_entropy", "adam_moment", always=True),
             ),
         ]
 
     def _small_example(self) -> Section:
         """Show the example with four numbers a token."""
-        attended = cross_attended(SMALL_QUERY, SMALL_KEYS)
+        attended = example.cross_attended(SMALL_QUERY, SMALL_KEYS)
         rows = np.vstack([attended.dots, softmax(attended.dots[0]), attended.scores, attended.weights])
         names = ("products q·k", "their softmax", "scores, / √2", "weights")
         return Section(

@@ -106,18 +106,22 @@ class Attended(NamedTuple):
 def self_attended(x: Array, causal: bool = False) -> Attended:
     """Run the toolkit's self-attention with identity weights over rows (T, D)."""
     x = np.asarray(x, np.float64)
-    module = SelfAttention(x.shape[1], 1, bias=False, causal=causal)
-    recorder = _run(module, x, Rows(np.array([len(x)])))
-    return _attended(recorder, module)
+    return _attended(SelfAttention(x.shape[1], 1, bias=False, causal=causal), x, Rows(np.array([len(x)])))
 
 
 def cross_attended(query: Array, memory: Array) -> Attended:
     """Run the toolkit's cross-attention with identity weights: rows (T, D) attend to rows (S, D)."""
     query, memory = np.asarray(query, np.float64), np.asarray(memory, np.float64)
-    module = CrossAttention(query.shape[1], 1, bias=False)
-    memory_rows = Rows(np.array([len(memory)]))
-    rows = Rows(np.array([len(query)]), memory=memory_rows, memory_of=np.array([0]))
-    return _attended(_run(module, query, rows, memory), module)
+    rows = Rows(np.array([len(query)]), memory=Rows(np.array([len(memory)])), memory_of=np.array([0]))
+    return _attended(CrossAttention(query.shape[1], 1, bias=False), query, memory, rows)
+
+
+def _attended(module: SelfAttention | CrossAttention, *arguments: Array | Rows) -> Attended:
+    recorder = Recorder()
+    _set_identity(_allocated(module))
+    module.forward(*arguments, Tape(recorder=recorder))
+    shown = {each.name: each.value for each in recorder.records if each.owner is module}
+    return Attended(shown["scores"][0, 0], shown["probabilities"][0, 0].T, shown["context"], module.head_width)
 
 
 def later_attention() -> SelfAttention:
@@ -179,16 +183,3 @@ def _set_identity(module: SelfAttention | CrossAttention) -> None:
     for linear in (value for value in vars(module).values() if hasattr(value, "weight")):
         width = linear.weight.shape[0]
         linear.weight.data[...] = np.tile(np.eye(width), linear.weight.shape[1] // width)
-
-
-def _run(module: SelfAttention | CrossAttention, x: Array, *arguments: object) -> Recorder:
-    recorder = Recorder()
-    _set_identity(_allocated(module))
-    *memory, rows = reversed(arguments)
-    module.forward(x, *memory, rows, Tape(recorder=recorder))
-    return recorder
-
-
-def _attended(recorder: Recorder, module: SelfAttention | CrossAttention) -> Attended:
-    shown = {each.name: each.value for each in recorder.records if each.owner is module}
-    return Attended(shown["scores"][0, 0], shown["probabilities"][0, 0].T, shown["context"], module.head_width)
