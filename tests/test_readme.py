@@ -1,21 +1,55 @@
-"""What the README shows in Python runs, and does what is said of it."""
+"""The READMEs show code that runs and does what is said of it, and point at what is there."""
 
 import re
 from pathlib import Path
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+READMES = [
+    path
+    for pattern in ("*.md", ".github/*.md", "recipes/*.md", "data/*/*.md", "toolkit/**/*.md", "tests/benchmarks/*.md")
+    for path in sorted(ROOT.glob(pattern))
+]
 
 
-def block_with(words):
-    """The one block of Python that has these words."""
-    (found,) = [each for each in re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.S) if words in each]
-    return found
+def blocks(path: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
+
+
+def anchor(heading: str) -> str:
+    """Give the name that a heading has in links."""
+    return re.sub(r"[^\w\- ]", "", heading.lower().replace("`", "")).strip().replace(" ", "-")
+
+
+def test_the_first_readme_is_short_and_shows_the_page_with_the_transformer():
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 200
+    [heart] = [each for each in blocks(ROOT / "README.md") if "def block(" in each]
+    page = (ROOT / "toolkit" / "plain.py").read_text("utf-8")
+    assert [part for part in heart.strip().split("\n\n\n") if part not in page] == []
 
 
 def test_a_training_loop_of_ones_own_learns(capsys):
-    exec(block_with("model.backward(tape)"), {})
+    [loop] = [each for each in blocks(ROOT / "toolkit" / "README.md") if "model.backward(tape)" in each]
+    exec(loop, {})
     losses = [float(line.split(": ")[1]) for line in capsys.readouterr().out.splitlines()]
     assert len(losses) == 10
     assert losses == sorted(losses, reverse=True)
-    first, last = re.search(r"# (\S+) at first, (\S+) in the end", block_with("model.backward(tape)")).groups()
+    first, last = re.search(r"# (\S+) at first, (\S+) in the end", loop).groups()
     assert (f"{losses[0]:.1f}", f"{losses[-1]:.1f}") == (first, last)
+
+
+@pytest.mark.parametrize("path", READMES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path):
+    text = re.sub(r"```.*?```", "", path.read_text("utf-8"), flags=re.DOTALL)
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, place = target.partition("#")
+        other = path if not name else (path.parent / name).resolve()
+        if name.startswith("http") or not other.exists():
+            broken += [] if name.startswith("http") else [target]
+        elif place:
+            anchors = {anchor(each) for each in re.findall(r"^#+ (.+)$", other.read_text("utf-8"), re.MULTILINE)}
+            broken += [] if place in anchors else [target]
+    assert broken == []
