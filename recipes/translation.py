@@ -20,9 +20,8 @@ from toolkit.commands.console import emit
 from toolkit.commands.recipe import carry_out, check_results, export, for_each_seed, opened, preparing, run_recipe, tell
 from toolkit.data.embedded import embedded
 from toolkit.data.filters import Filters
-from toolkit.data.lines import read_pairs
 from toolkit.data.pair_corpus import PairCorpus
-from toolkit.data.pairs import PairSource, open_sources
+from toolkit.data.pairs import PairSource, open_sources, read_pairs
 from toolkit.data.sentences import SubwordSampler, spaced
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError

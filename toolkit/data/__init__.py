@@ -1,7 +1,8 @@
 """From text files to batches of ids."""
 
 from toolkit.data.batches import Example, epoch_batches, split_batch
-from toolkit.data.lines import read_lines, read_pairs, write_lines_atomically
+from toolkit.data.lines import read_lines, write_lines_atomically
+from toolkit.data.pairs import read_pairs
 
 __all__ = [
     "Example",

@@ -154,32 +154,20 @@ class _Counts:
     left_out: TooLong = field(default_factory=TooLong)
 
 
-class _Builder:
+class _Builder(ExitStack):
     """Writes the stores of a corpus, as a context manager, and counts."""
 
     def __init__(self, directory: Path, template: ChatTemplate, max_length: int):
+        super().__init__()
         self._template, self._max_length = template, max_length
         dtype = np.uint16 if template.tokenizer.vocab_size <= _NARROW else np.int32
         self._sources: list[dict[str, Any]] = []
         self._counts = {split: _Counts() for split in SPLITS}
         self._writers = {
-            split: (
-                RaggedWriter(directory / f"{split}.ids", dtype),
-                RaggedWriter(directory / f"{split}.supervised", np.uint8),
-            )
+            (split, kind): self.enter_context(RaggedWriter(directory / f"{split}.{kind}", numbers))
             for split in SPLITS
+            for kind, numbers in (("ids", dtype), ("supervised", np.uint8))
         }
-
-    def __enter__(self) -> "_Builder":
-        with ExitStack() as stack:
-            for writers in self._writers.values():
-                for writer in writers:
-                    stack.enter_context(writer)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.__exit__(*error)
 
     def read(self, paths: Sequence[Path], split: Split, quiet: bool, one_in: int = 0, seed: int = 0) -> None:
         """Write the conversations of files; with `one_in`, one in so many is validated on."""
@@ -224,9 +212,8 @@ class _Builder:
         counts.conversations += len(written)
         counts.tokens += sum(len(one.ids) for one in written)
         counts.supervised += sum(sum(one.supervised) for one in written)
-        ids, supervised = self._writers[split]
-        ids.extend([one.ids for one in written])
-        supervised.extend([bytes(one.supervised) for one in written])
+        self._writers[split, "ids"].extend([one.ids for one in written])
+        self._writers[split, "supervised"].extend([bytes(one.supervised) for one in written])
 
     def report(self, taken_out: bool) -> dict[str, Any]:
         """Report what was read, and what it became. Raises DataError where nothing is left of one of the sets."""

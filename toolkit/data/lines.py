@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from toolkit.display import counted
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer
 from toolkit.tokenization.normal_form import normal_form
@@ -69,7 +68,7 @@ def count_lines(path: str | os.PathLike[str]) -> int:
     with opened(path) as file:
         for chunk in chunks_of(file, path):
             if not last:
-                decoded(chunk if len(chunk) < _CHUNK // 2 else chunk[: chunk.rfind(b"\n") + 1], path)
+                decoded_part(chunk, path)
             count += chunk.count(b"\n")
             last = chunk[-1:]
     return count + (last != b"\n")  # a last line needs no end
@@ -193,8 +192,18 @@ def _split(block: bytes, path: str | os.PathLike[str], before: int, verbatim: bo
 
 def decoded(data: bytes, path: str | os.PathLike[str], lines_before: int = 0) -> str:
     """Decode UTF-8. Raises DataError naming the line, if `lines_before` lines of the file precede `data`."""
+    return decoded_part(data, path, lines_before, whole=True)[0]
+
+
+def decoded_part(
+    data: bytes, path: str | os.PathLike[str], lines_before: int = 0, whole: bool = False
+) -> tuple[str, int]:
+    """Decode the beginning of some UTF-8, unless it is whole without the character that is cut at its end.
+
+    Returns the text, and how many bytes it takes. Raises DataError as `decoded` does.
+    """
     try:
-        return data.decode("utf-8")
+        return codecs.utf_8_decode(data, "strict", whole)
     except UnicodeDecodeError as error:
         line = lines_before + data.count(b"\n", 0, error.start) + 1
         raise DataError(
@@ -209,28 +218,6 @@ def _too_long(path: str | os.PathLike[str], line: int, longest: int) -> DataErro
 
 def _endless(name: str, line: int, advice: str) -> DataError:
     return DataError(f"{name}, line {line} has no end: {advice}")
-
-
-def read_pairs(source_path: str | os.PathLike[str], target_path: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """Read the pairs (source, target) of two files of which line i of one translates line i of the other.
-
-    Raises DataError, naming file and line, for what `read_lines` refuses, for files of unequal length and for empty
-    lines.
-    """
-    sources, targets = read_lines(source_path), read_lines(target_path)
-    if len(sources) != len(targets):
-        (short, short_path), (long, long_path) = sorted(
-            [(len(sources), source_path), (len(targets), target_path)], key=lambda side: side[0]
-        )
-        raise DataError(
-            f"{short_path} has {counted(short)}, {long_path} has {long}: "
-            f"line {short + 1} of {long_path} has no translation"
-        )
-    for path, lines in (source_path, sources), (target_path, targets):
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                raise DataError(f"{path}, line {number} is empty: write its text, or delete the line from both files")
-    return list(zip(sources, targets, strict=True))
 
 
 def write_lines_atomically(path: str | os.PathLike[str], lines: Iterable[str]) -> None:

@@ -38,7 +38,7 @@ class Provenance:
         return self.places[int(self.sources_of(np.array(row)))](int(self.lines[row]))
 
 
-class PairCorpusBuilder:
+class PairCorpusBuilder(ExitStack):
     """Writes the texts of a corpus into a directory, as a context manager, and chooses among them.
 
     Validation sources are read first. Beside what is on the disk this keeps 16 bytes a pair, and about 30 more while it
@@ -46,6 +46,7 @@ class PairCorpusBuilder:
     """
 
     def __init__(self, directory: Path, filters: Filters, reverse: bool):
+        super().__init__()
         self.directory, self.filters, self.reverse = directory, filters, reverse
         self.sources: list[tuple[PairSource, Split]] = []
         self.read_from: list[int] = []  # pairs that each source gave
@@ -53,18 +54,8 @@ class PairCorpusBuilder:
         self.rows = 0
         self.findings: dict[Split, Findings] = {split: {} for split in SPLITS}
         self._hashes = [(np.empty(0, "<u8"), np.empty(0, "<u8"))]  # of sources and of pairs
-        self._texts = [RaggedWriter(directory / side, np.uint8) for side in ("source", "target")]
-        self._lines = ArrayWriter(directory / "lines.npy", np.int64)
-
-    def __enter__(self) -> "PairCorpusBuilder":
-        with ExitStack() as stack:
-            for writer in (*self._texts, self._lines):
-                stack.enter_context(writer)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.__exit__(*error)
+        self._texts = [self.enter_context(RaggedWriter(directory / side, np.uint8)) for side in ("source", "target")]
+        self._lines = self.enter_context(ArrayWriter(directory / "lines.npy", np.int64))
 
     def read(self, source: PairSource, split: Split) -> None:
         """Read a whole source. Raises DataError for what it refuses and for what the filters refuse."""

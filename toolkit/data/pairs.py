@@ -1,6 +1,7 @@
 """Sources of sentence pairs: line-aligned files, tables and datasets; streams that can say where each pair stands."""
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -120,3 +121,18 @@ def open_sources(
         raise ConfigError(f"source and target column are both {source_column}: name two columns")
     files: list[PairSource] = [LineFiles(*paths) for paths in zip(source, target, strict=True)]
     return files + [TablePairs(find_table(text, (source_column, target_column))) for text in data]
+
+
+def read_pairs(source_path: str | os.PathLike[str], target_path: str | os.PathLike[str]) -> list[tuple[str, str]]:
+    """Read the pairs (source, target) of two files of which line i of one translates line i of the other.
+
+    Raises DataError, naming file and line, for what `LineFiles` refuses and for empty lines.
+    """
+    files, pairs = LineFiles(Path(source_path), Path(target_path)), []
+    for source, target, number in files:
+        for text, side in (source, "source"), (target, "target"):
+            if not text.strip():
+                place = files.place(number, side)
+                raise DataError(f"{place} is empty: write its text, or delete the line from both files")
+        pairs.append((source, target))
+    return pairs

@@ -84,23 +84,14 @@ def damaged(path: Path) -> DataError:
     return DataError(f"{path} is missing or damaged: delete {path.parent} to have it made again from the data")
 
 
-class RaggedWriter:
+class RaggedWriter(ExitStack):
     """Writes a store, as a context manager; `prefix` is the path without the endings of its two files."""
 
     def __init__(self, prefix: Path, dtype: type):
-        self._values = ArrayWriter(_values_path(prefix), dtype)
-        self._offsets = ArrayWriter(_offsets_path(prefix), np.int64)
-
-    def __enter__(self) -> "RaggedWriter":
-        with ExitStack() as stack:
-            stack.enter_context(self._values)
-            stack.enter_context(self._offsets)
-            self._stack = stack.pop_all()
+        super().__init__()
+        self._values = self.enter_context(ArrayWriter(_values_path(prefix), dtype))
+        self._offsets = self.enter_context(ArrayWriter(_offsets_path(prefix), np.int64))
         self._offsets.append(np.zeros(1))
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.__exit__(*error)
 
     def extend(self, items: Sequence[bytes] | Sequence[Sequence[int]]) -> None:
         """Add some sequences: bytes where the store is of bytes, whole numbers otherwise."""

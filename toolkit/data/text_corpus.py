@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from toolkit.data.corpus import SPLITS, Corpus, Split, finish_corpus
-from toolkit.data.store import ArrayWriter, RaggedStore, RaggedWriter, map_array
+from toolkit.data.store import RaggedStore, RaggedWriter
 from toolkit.data.texts import Piece, TextSource, utf8_length
 from toolkit.data.token_stream import TokenWriter, stream_encoder
 from toolkit.display import progress_bar
@@ -41,8 +41,6 @@ _NARROW = 2**16  # ids below it are stored as uint16
 
 LARGEST_VALIDATION = 2_000_000  # bytes of text that are taken out at most
 SLICE = 8192  # characters of text that are sampled together, or a little more
-
-_BUFFERED = 1 << 16  # sizes of documents in memory
 
 
 class TextCorpus(Corpus):
@@ -87,8 +85,8 @@ class TextCorpus(Corpus):
             raise ConfigError(f"valid_share is {valid_share:g}: take out more than 0 and at most 0.5 of the text")
         with replaced_directory(directory) as new:
             began = time.perf_counter()
-            learner = _Learner(new / "sizes.npy", tokenizer, vocab_size, seed)
-            learned, held_out = learner.learn(_Pieces(train, quiet), _Pieces(valid, quiet), valid_share)
+            pieces = _Pieces(train, quiet), _Pieces(valid, quiet)
+            learned, held_out = _learn(*pieces, valid_share, tokenizer, vocab_size, seed)
             learned.save(new)
             looked = time.perf_counter()
             report = _encode(new, train, valid, held_out, learned, marks, quiet)
@@ -138,50 +136,28 @@ class Slice(NamedTuple):
 
 
 class CorpusStatistics:
-    """Counts the documents of sources while they are read; a context manager that keeps their sizes in a file."""
+    """Counts the documents of sources while they are read, and keeps their sizes: 8 bytes a document."""
 
-    def __init__(self, path: Path):
-        self.documents = self.characters = self.bytes = 0
-        self._path, self._sizes = path, ArrayWriter(path, np.int64)
-
-    def __enter__(self) -> "CorpusStatistics":
-        self._sizes.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._sizes.__exit__(*error)
+    def __init__(self):
+        self.characters, self.sizes = 0, array("q")  # bytes of every document
 
     def read(self, pieces: Iterable[Piece]) -> Iterator[list[Slice]]:
         """Yield all text in its order, short documents together, so that lists have about SLICE characters or more."""
-        sizes, size, begun, together, length = array("q"), 0, False, [], 0
+        together, length, begun = [], 0, False
         for piece in pieces:
+            if not begun:
+                self.sizes.append(0)
             for text in _slices(piece.text):
-                together.append(Slice(self.documents, self.characters, text))
+                together.append(Slice(len(self.sizes) - 1, self.characters, text))
                 self.characters += len(text)
                 length += len(text)
                 if length >= SLICE:
                     yield together
                     together, length = [], 0
-            size += utf8_length(piece.text)
+            self.sizes[-1] += utf8_length(piece.text)
             begun = not piece.ends
-            if piece.ends:
-                self.documents += 1
-                sizes.append(size)
-                size = 0
-            if len(sizes) >= _BUFFERED:
-                self._write(sizes)
-        if begun:
-            self.documents += 1
-            sizes.append(size)
-        self._write(sizes)
         if together:
             yield together
-
-    def _write(self, sizes: array) -> None:
-        values = np.array(sizes, np.int64)
-        self.bytes += int(values.sum())
-        self._sizes.append(values)
-        del sizes[:]
 
     def hold_out(self, share: float) -> "ValidationSplit":
         """Choose what to validate on where no sources are given for that; after everything is read.
@@ -189,12 +165,12 @@ class CorpusStatistics:
         About `share` of the bytes, at most LARGEST_VALIDATION: every k-th document, without those that are too large
         for it; where there is only one document, or none is small enough, the end of the text.
         """
-        most = min(share * self.bytes, LARGEST_VALIDATION)
-        step = math.ceil(max(self.bytes, 1) / max(most, 1) - 1e-9)  # 1 / 0.1 is to be 10
-        if self.documents > 1:
-            sizes = map_array(self._path)[step - 1 :: step]
+        total = sum(self.sizes)
+        most = min(share * total, LARGEST_VALIDATION)
+        step = math.ceil(max(total, 1) / max(most, 1) - 1e-9)  # 1 / 0.1 is to be 10
+        if len(self.sizes) > 1:
             taken, chosen = 0, []
-            for index, size in enumerate(sizes.tolist()):
+            for index, size in enumerate(self.sizes[step - 1 :: step]):
                 if taken + size <= min(2 * most, LARGEST_VALIDATION):  # some are larger than the average
                     taken += size
                     chosen.append(step - 1 + index * step)
@@ -202,7 +178,7 @@ class CorpusStatistics:
                 return ValidationSplit(documents=chosen)
         if most < LARGEST_VALIDATION:
             return ValidationSplit(begin=int(self.characters * (1 - share)))
-        return ValidationSplit(begin=self.characters - int(LARGEST_VALIDATION * self.characters / self.bytes))
+        return ValidationSplit(begin=self.characters - int(LARGEST_VALIDATION * self.characters / total))
 
 
 @dataclass(frozen=True)
@@ -277,33 +253,26 @@ class _Pieces:
                     bar.update(utf8_length(piece.text))
 
 
-class _Learner:
-    """Makes a tokenizer in the first pass."""
-
-    def __init__(self, scratch: Path, kind: TokenizerKind, vocab_size: int, seed: int):
-        self._scratch, self._kind, self._vocab_size, self._seed = scratch, kind, vocab_size, seed
-
-    def learn(self, train: _Pieces, valid: _Pieces, valid_share: float) -> tuple[Tokenizer, ValidationSplit]:
-        """Read all; returns the tokenizer and what is to be taken out of the training texts."""
-        tokenizer: Tokenizer | None = None
-        sample: list[Any] = []
-        with CorpusStatistics(self._scratch) as statistics:
-            reading = statistics.read(train)
-            if self._kind == "character":
-                texts = (part.text for together in reading for part in together)
-                tokenizer = CharacterTokenizer.train(chain(texts, (piece.text for piece in valid)))
-            elif self._kind == "byte":
-                tokenizer = ByteTokenizer()
-                for _ in reading:
-                    pass
-            else:
-                sample = reservoir(reading, _SAMPLE // SLICE, np.random.default_rng(self._seed))
-        held_out = ValidationSplit() if valid.sources else statistics.hold_out(valid_share)
-        self._scratch.unlink()
-        if self._kind in ("unigram", "bpe"):
-            texts = (text for together in sample for text in held_out.without(together))
-            tokenizer = SentencePieceTokenizer.train(texts, self._vocab_size, self._kind, self._seed)
-        return tokenizer, held_out
+def _learn(
+    train: _Pieces, valid: _Pieces, valid_share: float, kind: TokenizerKind, vocab_size: int, seed: int
+) -> tuple[Tokenizer, ValidationSplit]:
+    """Make the first pass; returns the tokenizer, and which of the training texts to validate on."""
+    statistics, sample, tokenizer = CorpusStatistics(), [], None
+    reading = statistics.read(train)
+    if kind == "character":
+        texts = (part.text for together in reading for part in together)
+        tokenizer = CharacterTokenizer.train(chain(texts, (piece.text for piece in valid)))
+    elif kind == "byte":
+        tokenizer = ByteTokenizer()
+        for _ in reading:
+            pass
+    else:
+        sample = reservoir(reading, _SAMPLE // SLICE, np.random.default_rng(seed))
+    held_out = ValidationSplit() if valid.sources else statistics.hold_out(valid_share)
+    if tokenizer is None:
+        texts = (text for together in sample for text in held_out.without(together))
+        tokenizer = SentencePieceTokenizer.train(texts, vocab_size, kind, seed)
+    return tokenizer, held_out
 
 
 def _encode(
@@ -320,9 +289,10 @@ def _encode(
     encoder = stream_encoder(tokenizer)
     sources = []
     with ExitStack() as stack:
-        writers = {split: TokenWriter(RaggedWriter(new / split, dtype), encoder, marks) for split in SPLITS}
-        for writer in writers.values():
-            stack.enter_context(writer)
+        writers = {
+            split: stack.enter_context(TokenWriter(RaggedWriter(new / split, dtype), encoder, marks))
+            for split in SPLITS
+        }
         for split, given, taken in ("valid", valid, ValidationSplit()), ("train", train, held_out):
             reading = _Pieces(given, quiet, "encoding")
             characters = dict.fromkeys(map(id, given), 0)

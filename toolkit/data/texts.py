@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Protocol
 
-from toolkit.data.lines import chunks_of, decoded, digest_of_files, opened, path_mode, refuse_pipe
+from toolkit.data.lines import chunks_of, decoded, decoded_part, digest_of_files, opened, path_mode, refuse_pipe
 from toolkit.data.pairs import LineFiles
 from toolkit.data.tables import Table, find_table
 from toolkit.errors import ConfigError, DataError
@@ -26,6 +26,7 @@ _SEPARATORS: dict[Documents, str] = {"none": "", "file": "", "line": "\n", "blan
 
 PIECE = 1 << 16  # the most characters of a piece, about
 _CONTEXT = 64  # characters before a place that decide whether normal form C reaches across it: far more than needed
+_LINE_END = re.compile(r"\n")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 _LEADING_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 _BLANK_END = re.compile(r"(?:\n[^\S\n]*)+\Z")
@@ -204,8 +205,8 @@ def text_pieces(path: str | os.PathLike[str]) -> Iterator[str]:
         done, rest, pending = 0, b"", ""
         for chunk in chunks_of(file, name):
             block = rest + chunk
-            whole = _whole_characters(block)
-            text = pending + decoded(block[:whole], name, done)
+            text, whole = decoded_part(block, name, done)
+            text = pending + text
             done += block.count(b"\n", 0, whole)
             rest = block[whole:]
             cut = _last_cut(text)
@@ -232,17 +233,6 @@ def cut_up(text: str) -> Iterator[str]:
         begin += cut
     if begin < len(text):
         yield text[begin:]
-
-
-def _whole_characters(data: bytes) -> int:
-    """How many bytes to take so that no character in UTF-8 is cut at the end."""
-    for back in range(1, min(len(data), 3) + 1):
-        byte = data[-back]
-        if byte >= 0xC0:  # begins a character, of as many bytes as it has leading ones
-            return len(data) - back if back < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else len(data)
-        if byte < 0x80:
-            break
-    return len(data)
 
 
 def _normal(text: str) -> str:
@@ -284,32 +274,20 @@ def one_document(pieces: Iterable[str]) -> Iterator[Piece]:
 
 
 def line_documents(pieces: Iterable[str]) -> Iterator[Piece]:
-    """Every line that is not blank as a document, without its end."""
-    begun, blank = False, ""  # of the line that is not yet complete: whether a part was given, and what leads it
-    for piece in pieces:
-        first, *others = piece.split("\n")
-        first, blank = blank + first, ""
-        if others:
-            if begun or first.strip():
-                yield Piece(first, True)
-            for line in others[:-1]:
-                if line.strip():
-                    yield Piece(line, True)
-            begun, first = False, others[-1]
-        if begun or first.strip() or len(first) > PIECE:
-            yield Piece(first, False)
-            begun = True
-        else:
-            blank = first
-    if begun:
-        yield Piece("", True)
+    """Make every line that is not blank a document, without its end."""
+    return _separated(pieces, _LINE_END)
 
 
 def paragraph_documents(pieces: Iterable[str]) -> Iterator[Piece]:
-    """Documents that stand between blank lines, without the line ends before and after them."""
+    """Make what stands between blank lines a document, without the line ends before and after it."""
+    return _separated(pieces, _BLANK_LINES)
+
+
+def _separated(pieces: Iterable[str], separator: re.Pattern[str]) -> Iterator[Piece]:
+    """Make a document of what stands between separators; no more than a piece of it is held back."""
     begun, held = False, ""
     for piece in pieces:
-        *whole, last = _BLANK_LINES.split(held + piece)
+        *whole, last = separator.split(held + piece)
         for text in whole:
             text = text if begun else _LEADING_BLANK_LINES.sub("", text)
             if begun or text.strip():
