@@ -11,6 +11,7 @@ import numpy as np
 
 from toolkit.display import counted
 from toolkit.errors import DataError
+from toolkit.evaluation.scores import stripped
 from toolkit.tokenization.normal_form import normal_form
 
 ORDER = 4  # characters in the longest n-gram
@@ -52,16 +53,12 @@ def look_up(sources: Sequence[str], train_sources: Sequence[str], train_targets:
     if not sources:
         raise DataError("there is no sentence to look up: give at least one")
     index, similarity = nearest(sources, train_sources)
-    known = {_plain(text) for text in sources}.intersection(map(_plain, train_sources))
+    known = {stripped(text) for text in sources}.intersection(map(stripped, train_sources))
     return Baseline(
         translations=[train_targets[place] for place in index],
         similarity=float(similarity.mean()),
-        verbatim=sum(_plain(text) in known for text in sources),
+        verbatim=sum(stripped(text) in known for text in sources),
     )
-
-
-def _plain(text: str) -> str:
-    return normal_form(text).strip()
 
 
 class Grams(NamedTuple):

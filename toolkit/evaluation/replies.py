@@ -8,10 +8,9 @@ from typing import NamedTuple
 from toolkit.data.conversations import Question
 from toolkit.decoding import ContinuationConfig, generate
 from toolkit.errors import DataError
-from toolkit.evaluation.scores import normalise_for_match
+from toolkit.evaluation.scores import normalise_for_match, stripped
 from toolkit.models.gpt import GPT
 from toolkit.tokenization.chat_template import ChatTemplate, Message
-from toolkit.tokenization.normal_form import normal_form
 from toolkit.untrusted import ANYTHING, SETTINGS_BYTES, Items, Record, Text, UnfitError, check, parse_json, read_bytes
 
 # Replies are compared by the most probable ones, of this length at most.
@@ -42,14 +41,14 @@ class Style:
             raise DataError(f"{path} cannot be read: {error.strerror}") from error
         except UnfitError as error:
             raise DataError(f'{path} is no style ({error}): write {{"openings": ["…"], "closings": ["…"]}}') from error
-        return cls(*(tuple(map(_plain, value[name])) for name in _LISTS))
+        return cls(*(tuple(map(stripped, value[name])) for name in _LISTS))
 
     def is_polite(self, reply: str) -> bool:
-        return self.core(reply) != _plain(reply)
+        return self.core(reply) != stripped(reply)
 
     def core(self, reply: str) -> str:
         """Take away the sentence that opens a reply and the one that closes it."""
-        text = _plain(reply)
+        text = stripped(reply)
         for opening in sorted(self.openings, key=len, reverse=True):
             if text.startswith(f"{opening} "):
                 text = text[len(opening) + 1 :].lstrip()
@@ -58,10 +57,6 @@ class Style:
             if text.endswith(f" {closing}"):
                 return text[: -len(closing) - 1].rstrip()
         return text
-
-
-def _plain(reply: str) -> str:
-    return normal_form(reply).strip()
 
 
 class WrittenReply(NamedTuple):

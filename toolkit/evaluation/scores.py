@@ -81,9 +81,14 @@ def _check_pairs(references: Sequence[str], hypotheses: Sequence[str]) -> None:
         )
 
 
+def stripped(text: str) -> str:
+    """Put a text into normal form C, without outer white space."""
+    return normal_form(text).strip()
+
+
 def normalise_for_match(text: str) -> str:
     """Put a text into normal form C, without outer white space and without its final mark (one of . ? ! ।)."""
-    text = normal_form(text).strip()
+    text = stripped(text)
     return text[:-1].rstrip() if text.endswith(tuple(FINAL_MARKS)) else text
 
 
