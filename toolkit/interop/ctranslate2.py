@@ -40,10 +40,19 @@ from toolkit.interop.ctranslate2_spec import (
     tables,
 )
 from toolkit.interop.hugging_face_files import OWN_ENTRY, Config, ForeignSettings, own_settings
-from toolkit.interop.mapping import OUTPUT, OUTPUT_BIAS, SOURCE, TARGET, stacks, written_waves
+from toolkit.interop.mapping import (
+    OUTPUT,
+    OUTPUT_BIAS,
+    SOURCE,
+    TARGET,
+    read_entries,
+    stacks,
+    write_entries,
+    written_waves,
+)
 from toolkit.interop.tokenizer_reading import own_end
 from toolkit.interop.tokenizer_writing import write_models
-from toolkit.interop.vocabulary import Vocabulary, in_own_order, with_own_begin
+from toolkit.interop.vocabulary import Vocabulary, filled_model, in_own_order, with_own_begin
 from toolkit.models.gpt import ABSENT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, new_model, write_json
@@ -104,13 +113,11 @@ def _configuration(config: Config, tokens: Sequence[str]) -> dict[str, Any]:
 def _variables(model: Model) -> Variables:
     """Collect what goes into model.bin. An array of ours that has several names in theirs is stored once."""
     config, ours = with_own_begin(model.config, model.arrays())
-    found, aliases = numbers(config), {}
+    found, aliases = numbers(config) | write_entries(ours, config, entries), {}
     for table in tables(config):
         first, *others = table.theirs
         found |= table.write(ours)
         aliases |= dict.fromkeys(others, first)
-    for entry in entries(config, {name: array.shape for name, array in ours.items()}):
-        found |= entry.write(ours.get(entry.ours))
     if config.positions.startswith("sinusoidal"):
         first, *others = (ENCODINGS.format(side=side) for side in reversed(stacks(config)))
         length = config.max_length if isinstance(config, GPTConfig) else max(_POSITIONS, config.max_length)
@@ -139,10 +146,7 @@ class StoredModel(NamedTuple):
         Raises ModelError where arrays do not fit the config.
         """
         config, arrays = in_own_order(self.config, self.arrays, vocabulary or self.vocabulary)
-        model = new_model(config)
-        model.allocate()
-        model.load_arrays(arrays, "the model")
-        return model
+        return filled_model(config, arrays, "the model")
 
 
 def read(directory: Path, end_token: str | None = None) -> StoredModel:
@@ -220,10 +224,7 @@ def _unite(
 
 def _read_arrays(source: VariableSource, config: Config) -> dict[str, Array]:
     """Read our parameters, by our names."""
-    shapes = {name: parameter.shape for name, parameter in new_model(config).parameters().items()}
-    arrays = {table.ours: table.read(source) for table in tables(config)}
-    found = {entry.ours: entry.read(source) for entry in entries(config, shapes)}
-    arrays |= {name: array for name, array in found.items() if name in shapes}
+    arrays = {table.ours: table.read(source) for table in tables(config)} | read_entries(source, config, entries)
     turned = isinstance(config, GPTConfig) and is_interleaved(source, config)
     for name, array in arrays.items():
         if name.endswith("positions.embedding.table"):

@@ -10,6 +10,7 @@ from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, new_directory
 from toolkit.interop import ctranslate2
 from toolkit.interop.chat_templates import marks_of
+from toolkit.interop.ctranslate2_file import MODEL_FILE
 from toolkit.interop.hugging_face import HuggingFaceModel, write_hugging_face
 from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
 from toolkit.interop.tokenizer_writing import with_marks, write_tokenizer, writes_template
@@ -27,8 +28,6 @@ from toolkit.tokenization.special import ASSISTANT, BOS, END, EOS, PAD, SPECIAL_
 
 Format = Literal["hugging-face", "ctranslate2"]
 
-_CTRANSLATE2_WEIGHTS = "model.bin"
-
 _NO_TEMPLATE = (
     "no chat template is written: a plain one joins all messages to one text, of which this tokenizer, which is from "
     "elsewhere, need not make the tokens that it makes of each message"
@@ -36,7 +35,7 @@ _NO_TEMPLATE = (
 
 
 class Exchanged(NamedTuple):
-    """What became of a model."""
+    """Result of an exchange."""
 
     model: Model
     name: str  # what it is elsewhere, such as "MarianMTModel"
@@ -104,7 +103,7 @@ def export_model(
 
 
 def _read_ours(directory: Path) -> tuple[Model, Tokenizer, list[str], Any]:
-    """What of a model is exported, what is left out of it, and how its authors decode where it came from elsewhere."""
+    """Read a model to export -> it, its tokenizer, notes, and its authors' settings of decoding."""
     model, notes = _writing_model(load_model(directory), directory)
     tokenizer = load_tokenizer(directory)
     _check_sizes(model, tokenizer, directory)
@@ -112,7 +111,7 @@ def _read_ours(directory: Path) -> tuple[Model, Tokenizer, list[str], Any]:
 
 
 def _writing_model(model: Model, where: Path) -> tuple[Model, list[str]]:
-    """What of a model writes texts, and in sentences what is left out.  Raises ModelError where none of it does."""
+    """Take of a model what writes texts, with notes on what is left out.  Raises ModelError where nothing does."""
     if isinstance(model, AutoEncoder):
         raise ModelError(f"{where} is an auto-encoder, which no other library has: only models of texts are exported")
     if isinstance(model, RewardModel):
@@ -129,13 +128,13 @@ class _Read(NamedTuple):
 
     model: Model
     tokenizer: Tokenizer
-    name: str  # what it is there
-    notes: list[str]  # what is not the same here
-    generation: Mapping[str, Any]  # how its authors decode with it
+    name: str  # its class there
+    notes: list[str]  # on what is not the same here
+    generation: Mapping[str, Any]  # its authors' settings of decoding
 
 
 def _read(source: Path, end_token: str | None) -> _Read:
-    if (source / _CTRANSLATE2_WEIGHTS).exists():
+    if (source / MODEL_FILE).exists():
         reading = ctranslate2.read(source, end_token)
         tokenizer, model = pieces_tokenizer(source, reading.tokens, reading.vocabulary), reading.model()
         notes = reading.notes + _never_written(model, reading.vocabulary, reading.tokens)
@@ -156,20 +155,15 @@ def _read(source: Path, end_token: str | None) -> _Read:
 
 
 def _never_written(model: Model, vocabulary: Vocabulary, names: Sequence[str | None]) -> list[str]:
-    """Which tokens a language model from elsewhere does not write here, and what to do if one ends its texts.
-
-    names: of the foreign ids.
-    """
+    """Note which tokens a language model from elsewhere does not write here.  names: of the foreign ids."""
     if not isinstance(model, GPT) or vocabulary == Vocabulary.own(vocabulary.size):
         return []
     begin, end = (vocabulary.rows[index] for index in (BOS, EOS))
     found = {vocabulary.rows[index] for index in (BOS, UNK, PAD)} - {-1, end}
-    if not found:
-        return []
     note = f"{', '.join(str(names[index]) for index in sorted(found))}: never written here"
     if begin in found:
         note += f"; if {names[begin]} stands between its texts, import it with --end-token '{names[begin]}'"
-    return [note]
+    return [note] if found else []
 
 
 def _check_sizes(model: Model, tokenizer: Tokenizer, where: Path) -> None:
@@ -188,15 +182,14 @@ def _ctranslate2_name(model: Model) -> str:
 
 
 def _how_to_tokenize(model: Model, tokenizer: Tokenizer) -> list[str]:
-    """What CTranslate2, which is given tokens, leaves to its user, in a sentence."""
+    """Note what CTranslate2, which is given tokens, leaves to its user."""
     if not isinstance(model, Seq2Seq):
         notes = ["a prompt begins with the token <s>, which is yours to put there"] if model.config.begin else []
         if model.config.template == "control":
             names = (SPECIAL_TOKENS[index] for index in (ASSISTANT, END))
             notes.append("a reply is opened by the token {}, and ends with end_token='{}'".format(*names))
         return notes
-    is_own = isinstance(tokenizer, SentencePieceTokenizer)
     text = "text.lower()" if model.config.ignore_case else "text"
-    if is_own:
+    if isinstance(tokenizer, SentencePieceTokenizer):
         return [f"a source begins with a space: its tokens are those of ' ' + {text}"]
     return [f"its tokens are those of {text}"] if model.config.ignore_case else []

@@ -25,11 +25,18 @@ from toolkit.interop.hugging_face_files import (
     own_settings,
 )
 from toolkit.interop.language_models import GPT2, Llama, Starcoder2
-from toolkit.interop.mapping import OUTPUT_BIAS, Architecture, features, with_written_positions
-from toolkit.interop.vocabulary import Vocabulary, in_foreign_order, in_own_order
+from toolkit.interop.mapping import (
+    OUTPUT_BIAS,
+    Architecture,
+    features,
+    read_entries,
+    with_written_positions,
+    write_entries,
+)
+from toolkit.interop.vocabulary import Vocabulary, filled_model, in_foreign_order, in_own_order
 from toolkit.models.gpt import ABSENT
 from toolkit.models.seq2seq import Seq2SeqConfig
-from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, is_larger, new_model, write_json
+from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, is_larger, write_json
 from toolkit.nn.module import Model
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS
 
@@ -58,28 +65,25 @@ class HuggingFaceModel:
 
     @property
     def size(self) -> int:
-        """How many tokens it has."""
+        """Number of its tokens."""
         return self._config.vocab_size
 
     @property
     def notes(self) -> list[str]:
-        """What is not the same here, in sentences."""
+        """Sentences on what is not the same here."""
+        notes = self.architecture.notes(self.settings, self._weights, self._config)
+        notes += [] if self.settings.is_own else generation_notes(self.settings)
         ends = [] if self._has_other_end else self.settings.tokens("eos_token_id")
         several = f"it ends its texts with any of the tokens {ends}, here with {ends[:1]} only"
-        generation = [] if self.settings.is_own else generation_notes(self.settings)
-        return (
-            self.architecture.notes(self.settings, self._weights, self._config)
-            + generation
-            + [several] * (len(ends) > 1)
-        )
+        return notes + [several] * (len(ends) > 1)
 
     @property
     def generation(self) -> Mapping[str, Any]:
-        """How its authors decode with it, for `write_hugging_face`."""
+        """Its authors' settings of decoding, for `write_hugging_face`."""
         return {} if self.settings.is_own else kept_generation(self.settings)
 
     def vocabulary(self) -> Vocabulary:
-        """The layout by what config.json and generation_config.json say, which know no token for unknown text.
+        """Lay out its vocabulary by config.json and generation_config.json, which know no token for unknown text.
 
         Raises ModelError where an id is none of the model's, or one is missing that it cannot be without.
         """
@@ -89,7 +93,7 @@ class HuggingFaceModel:
         return Vocabulary.plan(self.size, pad, None, bos, eos, self._directory)
 
     def read(self, vocabulary: Vocabulary, begin: bool | None = None, template: str = "none") -> Model:
-        """The model in our layout, which begins with no token that it has not.
+        """Read the model in our layout; texts begin with no token that it has not.
 
         begin: as in `read_hugging_face`. template: of its conversations, where nothing that our export leaves says it.
 
@@ -103,13 +107,10 @@ class HuggingFaceModel:
         if not self.settings.is_own:
             end = end_of(config)
             check_generation(self.settings, _suppressed(vocabulary, end) or (), _special_id(vocabulary, end))
-        model = new_model(config)
-        model.allocate()
-        model.load_arrays(arrays, str(self._directory))
-        return model
+        return filled_model(config, arrays, str(self._directory))
 
     def _checked_config(self) -> Config:
-        """Our settings, tokens as many as there.  Damaged ones must not ask for more memory than the weights have."""
+        """Read our settings, with their tokens; damaged ones must not ask for more memory than the weights have."""
         path, weights = self.settings.path, self._weights
         try:
             config = self.architecture.read_config(self.settings, weights)
@@ -120,19 +121,16 @@ class HuggingFaceModel:
         return config
 
     def _arrays(self) -> dict[str, Array]:
-        """Our parameters by name, tokens in the foreign order; an output bias only where the model has one."""
+        """Read our parameters, tokens in the foreign order; an output bias only where the model has one."""
         config, architecture, weights = self._config, self.architecture, self._weights
         shape = self.size, config.width
         arrays = {table.ours: table.read(weights, shape) for table in architecture.tables[config.tie]}
         bias = self._output_bias()
-        if bias is not None:
-            arrays[OUTPUT_BIAS] = bias
-        shapes = {name: parameter.shape for name, parameter in new_model(config).parameters().items()}
-        found = {entry.ours: entry.read(weights) for entry in architecture.entries(config, shapes)}
-        return arrays | {name: value for name, value in found.items() if name in shapes}
+        arrays |= {} if bias is None else {OUTPUT_BIAS: bias}
+        return arrays | read_entries(weights, config, architecture.entries)
 
     def _output_bias(self) -> Array | None:
-        """(foreign size,): what is added to the scores of tokens, if anything; none is less probable than ABSENT."""
+        """Read what is added to the scores of tokens, (foreign size,), if anything; nothing is below ABSENT."""
         name, weights = self.architecture.output_bias, self._weights
         if name is None or name not in weights:
             return None
@@ -146,10 +144,10 @@ class HuggingFaceModel:
 def read_hugging_face(
     directory: Path, vocabulary: Vocabulary | None = None, begin: bool | None = None
 ) -> tuple[Model, Vocabulary]:
-    """The model of a directory that `save_pretrained` has written, in our layout of the vocabulary, and that layout.
+    """Read what `save_pretrained` has written -> the model in our layout of the vocabulary, and that layout.
 
-    vocabulary: the layout, if the tokenizer's files say more than config.json. begin: whether texts of a language model
-    begin with BOS; None: as our own export has it, or the class usually does.
+    vocabulary: the layout, if the tokenizer's files say more than config.json. begin: texts of a language model begin
+    with BOS; None: as our own export has it, or the class usually does.
 
     Raises ModelError where the model is damaged or has what the toolkit has not.
     """
@@ -184,7 +182,8 @@ def write_hugging_face(
     architecture = fitting_architecture(config)
     dtype = np.float16 if half else np.float32
     (directory / WEIGHTS_FILE).write_bytes(_serialised(_tensors(architecture, config, arrays), dtype))
-    special = _special_ids(config, vocabulary)
+    ids = {"pad": PAD, "bos": BOS, "eos": EOS} | ({"decoder_start": BOS} if isinstance(config, Seq2SeqConfig) else {})
+    special = {f"{role}_token_id": _special_id(vocabulary, ours) for role, ours in ids.items()}
     settings = {
         "architectures": [architecture.name],
         "model_type": architecture.model_type,
@@ -203,7 +202,7 @@ def write_hugging_face(
 
 
 def architecture_of(settings: ForeignSettings) -> Architecture:
-    """The class of a model from elsewhere.  Raises ModelError for one that the toolkit has no counterpart of."""
+    """Find the class of a model from elsewhere.  Raises ModelError for one that the toolkit has no counterpart of."""
     if settings.values.get("quantization_config") is not None:
         raise ModelError(f"{settings.path} describes quantised weights: import the model as it was before")
     name, model_type = settings.architecture, settings.values.get("model_type")
@@ -220,7 +219,7 @@ def architecture_of(settings: ForeignSettings) -> Architecture:
 
 
 def fitting_architecture(config: Config) -> Architecture:
-    """The class that computes what a model of ours does.  Raises ModelError, with what each lacks, where none does."""
+    """Find the class that computes what a model of ours does.  Raises ModelError, with all reasons, where none does."""
     reasons = []
     for architecture in ARCHITECTURES:
         if isinstance(config, architecture.config_class):
@@ -232,11 +231,9 @@ def fitting_architecture(config: Config) -> Architecture:
 
 
 def _tensors(architecture: Architecture, config: Config, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    tensors: dict[str, Array] = {}
+    tensors = write_entries(arrays, config, architecture.entries)
     for table in architecture.tables[config.tie]:
         tensors |= table.write(arrays)
-    for entry in architecture.entries(config, {name: array.shape for name, array in arrays.items()}):
-        tensors.update(entry.write(arrays.get(entry.ours)))
     if architecture.output_bias:
         bias = arrays.get(OUTPUT_BIAS)
         tensors[architecture.output_bias] = np.zeros((1, config.vocab_size)) if bias is None else bias[None]
@@ -244,7 +241,7 @@ def _tensors(architecture: Architecture, config: Config, arrays: Mapping[str, Ar
 
 
 def _serialised(tensors: Mapping[str, Array], dtype: type) -> bytes:
-    """The content of a safetensors file; transformers reads only those that say that they are PyTorch's."""
+    """Write the bytes of a safetensors file; transformers reads only those that say that they are PyTorch's."""
     with np.errstate(over="ignore"):
         stored = {name: np.ascontiguousarray(value, dtype) for name, value in tensors.items()}
     if not all(np.isfinite(value).all() for value in stored.values()):
@@ -252,17 +249,11 @@ def _serialised(tensors: Mapping[str, Array], dtype: type) -> bytes:
     return save(stored, {"format": "pt"})
 
 
-def _special_ids(config: Config, vocabulary: Vocabulary) -> dict[str, int | None]:
-    pad, bos, eos = (_special_id(vocabulary, ours) for ours in (PAD, BOS, EOS))
-    ids = {"pad_token_id": pad, "bos_token_id": bos, "eos_token_id": eos}
-    return ids | {"decoder_start_token_id": bos} if isinstance(config, Seq2SeqConfig) else ids
-
-
 def _special_id(vocabulary: Vocabulary, ours: int) -> int | None:
     return vocabulary.rows[ours] if vocabulary.rows[ours] >= 0 else None
 
 
 def _suppressed(vocabulary: Vocabulary, end: int) -> list[int] | None:
-    """Foreign ids of what our searches never write: every special token but that which ends an output."""
+    """List foreign ids that our searches never write: of all special tokens but that which ends an output."""
     reserved = {vocabulary.rows[ours] for ours in range(len(SPECIAL_TOKENS))} - {-1, vocabulary.rows[end]}
     return sorted(reserved) or None

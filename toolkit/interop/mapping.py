@@ -21,6 +21,7 @@ from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.hugging_face_files import Config, ForeignSettings, ForeignWeights
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
+from toolkit.models.storage import new_model
 
 # Our parameters with a row or an entry for each token.
 EMBEDDING, SOURCE, TARGET = "trunk.input.embedding.table", "source.embedding.table", "target.embedding.table"
@@ -99,10 +100,10 @@ class TensorSource(Protocol):
         Raises ModelError where it is missing and needed, damaged, or of another shape than this.
         """
 
-    def __contains__(self, name: object) -> bool: ...
-
     def mark_read(self, names: Collection[str]) -> None:
         """Count tensors as read which say nothing that another has not said."""
+
+    def __contains__(self, name: object) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,25 @@ class Tensors:
         begin = "" if module.part == "norm" else self.layer
         each = [names] if isinstance(names, str) else names
         return [(begin + name).format(side=module.side, layer=module.layer) for name in each]
+
+
+Entries = Callable[[Config, Mapping[str, tuple[int, ...]]], Iterator[Entry]]
+
+
+def read_entries(source: TensorSource, config: Config, entries: Entries) -> dict[str, Array]:
+    """Read our parameters but for tables of tokens, and what else must be there.  entries: of a class of models.
+
+    Raises ModelError where a tensor is missing or has another shape.
+    """
+    shapes = {name: parameter.shape for name, parameter in new_model(config).parameters().items()}
+    found = {entry.ours: entry.read(source) for entry in entries(config, shapes)}
+    return {name: value for name, value in found.items() if name in shapes}
+
+
+def write_entries(arrays: Mapping[str, Array], config: Config, entries: Entries) -> dict[str, Array]:
+    """Give the tensors that `read_entries` reads."""
+    shapes = {name: array.shape for name, array in arrays.items()}
+    return {name: part for each in entries(config, shapes) for name, part in each.write(arrays.get(each.ours))}
 
 
 def _shares(total: int, parts: int, width: int) -> list[int]:

@@ -81,18 +81,18 @@ class TokenizerDirectory:
         self.names = {role: _content(names.get(f"{role}_token")) for role in _ROLES}
 
     def has(self, *names: str) -> bool:
-        """Whether all of these files are there."""
+        """True if all of these files are there."""
         return all((self.path / name).is_file() for name in names)
 
     def json(self, name: str) -> Json:
-        """A JSON object; empty where there is no such file."""
+        """Read a JSON object; empty where there is no such file."""
         if name not in self._contents:
             path, schema = self.path / name, _SCHEMAS[name]
             self._contents[name] = read_json(path, schema=schema, most=VOCABULARY_BYTES) if self.has(name) else {}
         return self._contents[name]
 
     def by_id(self, ids: Mapping[str, int], name: str) -> list[str | None]:
-        """(size,) The token of every id. ids: of tokens in the file `name`; others may have been added.
+        """List the token of every id, (size,). ids: of tokens in the file `name`; others may have been added.
 
         Raises ModelError where the model has fewer tokens, or more than twice as many.
         """
@@ -120,7 +120,7 @@ class TokenizerDirectory:
         certain: Mapping[str, int | None] | None = None,
         marks: Mapping[int, int] | None = None,
     ) -> Vocabulary:
-        """The layout: special tokens have the ids that the configuration gives them, else those of their names.
+        """Lay out the vocabulary: special tokens have the ids that config.json gives them, else those of their names.
 
         known: ids of special tokens by their roles, for those that neither says. certain: those that have these ids,
         whatever else is said, for the tokenizer itself uses them. marks: as `Vocabulary.plan` takes them; where one of
@@ -151,13 +151,13 @@ class TokenizerDirectory:
 
     @property
     def special_names(self) -> list[str]:
-        """The special tokens of tokenizer.json."""
+        """Special tokens of tokenizer.json."""
         added = self.json(LIBRARY_FILE).get("added_tokens") or []
         return [token["content"] for token in added if token.get("special")]
 
     @property
     def chat_template(self) -> str | None:
-        """How a conversation is written, in the language of templates; None where nothing says it."""
+        """Chat template in the language of transformers; None where there is none."""
         if self.has(TEMPLATE_FILE):
             try:
                 return read_bytes(self.path / TEMPLATE_FILE, SETTINGS_BYTES).decode("utf-8", "replace")
@@ -169,7 +169,7 @@ class TokenizerDirectory:
         return found if isinstance(found, str) and found.strip() else None
 
     def _added(self) -> dict[int, str]:
-        """Tokens that were added to those of the model's own file."""
+        """Collect tokens that were added to those of the model's own file, by their ids."""
         added = {index: token for token, index in self.json(ADDED_FILE).items()}
         added |= {token["id"]: token["content"] for token in self.json(LIBRARY_FILE).get("added_tokens") or []}
         listed = self.settings.get("added_tokens_decoder") or {}
@@ -179,7 +179,7 @@ class TokenizerDirectory:
         return added | {int(index): _content(token) for index, token in listed.items()}
 
     def library_content(self) -> tuple[Json, Path]:
-        """What the `tokenizers` library reads, and where it is from: tokenizer.json, or vocab.json and merges.txt.
+        """Give what the `tokenizers` library reads, and its file: tokenizer.json, or vocab.json with merges.txt.
 
         Raises ModelError where the directory has neither.
         """
@@ -203,12 +203,12 @@ class TokenizerDirectory:
 
 
 def own_end(path: Path) -> ConfigError:
-    """What to say to someone who gives an end token for a model that has its own."""
+    """Refuse an end token for a model that has its own."""
     return ConfigError(f"{path} has an end mark of its own: --end-token is for language models from elsewhere")
 
 
 def _content(token: Any) -> str | None:
-    """The text of a token that is written as such or with settings of its own."""
+    """Give the text of a token that is written as such or with settings of its own."""
     token = token.get("content") if isinstance(token, dict) else token
     return token if isinstance(token, str) else None
 
@@ -225,14 +225,14 @@ class ReadTokenizer(NamedTuple):
 
     tokenizer: Tokenizer
     vocabulary: Vocabulary  # which foreign id stands at each of ours
-    begin: bool | None  # whether it puts the begin mark in front of a text; None where the files do not say
-    tokens: Sequence[str | None] = ()  # what each foreign id is called, if another library has written it
-    template: str = "none"  # how it writes conversations, where it does so as one of ours
-    has_other_template: bool = False  # whether it writes them in a way of its own
+    begin: bool | None  # it puts the begin token in front of a text; None where the files do not say
+    tokens: Sequence[str | None] = ()  # the name of each foreign id, if another library has written it
+    template: str = "none"  # the one of ours that it writes conversations with
+    has_other_template: bool = False  # it writes them in a way of its own
 
 
 def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = None) -> ReadTokenizer:
-    """The tokenizer of a directory in Hugging Face's format.
+    """Read the tokenizer of a directory in Hugging Face's format.
 
     size: how many tokens the model has; those without a name are kept. end_token: see `TokenizerDirectory`.
 
@@ -253,10 +253,8 @@ def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = N
     begin, first = _beginning(found, tokens)
     certain = {"bos": first, "unk": unknown_id(content)}
     vocabulary = found.vocabulary(tokens, certain=certain)
-    conversation = _conversation(found, tokens, vocabulary)
-    if conversation is None:
-        template = "none"
-    else:
+    template = "none"
+    if conversation := _conversation(found, tokens, vocabulary):
         template, begin, marks = conversation
         vocabulary = found.vocabulary(tokens, certain=certain, marks=marks)
     tokenizer = LibraryTokenizer(content, vocabulary.rows, origin)
@@ -265,25 +263,22 @@ def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = N
 
 
 def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
-    """The tokenizer beside a model whose tokens are known already, as CTranslate2's are.
+    """Read the tokenizer beside a model whose tokens are known already, as CTranslate2's are.
 
     tokens: (foreign size,). Raises ModelError where there is none, where it is damaged, or where the library that it
     needs is not installed.
     """
     if vocabulary == Vocabulary.own(vocabulary.size):
         return load_tokenizer(directory)
-    pieces = piece_names(tokens, vocabulary.rows)
-    if all((directory / name).is_file() for name in (SOURCE_FILE, TARGET_FILE)):
-        return _two_models(directory, pieces, vocabulary)
-    for name in _MODELS:
-        if (directory / name).is_file():
-            return _one_model(directory / name, pieces, vocabulary)
+    for names in ((TARGET_FILE, SOURCE_FILE), *((name,) for name in _MODELS)):
+        if all((directory / name).is_file() for name in names):
+            return _pieces(tokens, vocabulary, *(directory / name for name in names))
     content, origin = TokenizerDirectory(ForeignSettings(directory), len(tokens)).library_content()
     return LibraryTokenizer(content, vocabulary.rows, origin)
 
 
 def _own(found: TokenizerDirectory) -> Tokenizer | None:
-    """One of our own tokenizers, where our export has written it."""
+    """Read one of our own tokenizers, where our export has written it."""
     if not found.config.is_own:
         return None
     if found.has(FILE_NAME):
@@ -301,7 +296,7 @@ def _own(found: TokenizerDirectory) -> Tokenizer | None:
 
 
 def _marian(found: TokenizerDirectory) -> ReadTokenizer:
-    """Pieces of two SentencePiece models, with ids that both share."""
+    """Read the pieces of two SentencePiece models, with ids that both share."""
     if found.settings.get("separate_vocabs"):
         raise ModelError(
             f"{found.path} has one vocabulary for sources and one for targets: the toolkit has one for all"
@@ -309,13 +304,12 @@ def _marian(found: TokenizerDirectory) -> ReadTokenizer:
     ids = found.json(PIECES_FILE)
     tokens = found.by_id(ids, PIECES_FILE)
     vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in _USUAL.items() if name in ids})
-    return ReadTokenizer(
-        _two_models(found.path, piece_names(tokens, vocabulary.rows), vocabulary), vocabulary, None, tokens
-    )
+    tokenizer = _pieces(tokens, vocabulary, found.path / TARGET_FILE, found.path / SOURCE_FILE)
+    return ReadTokenizer(tokenizer, vocabulary, None, tokens)
 
 
 def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
-    """Pieces of one SentencePiece model with its ids, which for Pegasus are moved."""
+    """Read the pieces of one SentencePiece model with its ids, which for Pegasus are moved."""
     own = open_processor(read_file(found.path / name), found.path / name)
     model_type = found.config.values.get("model_type")
     offset = found.settings.get("offset", _PEGASUS_OFFSET) if model_type == "pegasus" else 0
@@ -330,23 +324,23 @@ def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
     begin, first = _beginning(found, tokens)
     known = {role: foreign(index) for role, index in special.items() if index >= 0}
     vocabulary = found.vocabulary(tokens, known, {"bos": first})
-    tokenizer = _one_model(found.path / name, piece_names(tokens, vocabulary.rows), vocabulary)
-    begin, has_other = model_type == "llama" if begin is None else begin, found.chat_template is not None
-    return ReadTokenizer(tokenizer, vocabulary, begin, tokens, has_other_template=has_other)
+    tokenizer = _pieces(tokens, vocabulary, found.path / name)
+    begin = model_type == "llama" if begin is None else begin
+    return ReadTokenizer(tokenizer, vocabulary, begin, tokens, has_other_template=found.chat_template is not None)
 
 
-def _one_model(path: Path, pieces: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
-    return ForeignSentencePieceTokenizer(pieces, vocabulary.rows, read_file(path), origin=path)
-
-
-def _two_models(directory: Path, pieces: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
-    models = [read_file(directory / name) for name in (TARGET_FILE, SOURCE_FILE)]
-    open_processor(models[1], directory / SOURCE_FILE)  # so that an error names the right one
-    return ForeignSentencePieceTokenizer(pieces, vocabulary.rows, *models, directory / TARGET_FILE)
+def _pieces(
+    tokens: Sequence[str | None], vocabulary: Vocabulary, path: Path, *sources: Path
+) -> ForeignSentencePieceTokenizer:
+    """Read SentencePiece models: of everything, or of targets and of sources."""
+    models = [read_file(each) for each in (path, *sources)]
+    for model, each in zip(models[1:], sources, strict=True):
+        open_processor(model, each)  # so that an error names the right one
+    return ForeignSentencePieceTokenizer(piece_names(tokens, vocabulary.rows), vocabulary.rows, *models, origin=path)
 
 
 def _is_other(path: Path) -> bool:
-    """Whether a file is no SentencePiece model: others use the same names."""
+    """True for a file that is no SentencePiece model: others use the same names."""
     try:
         open_processor(read_file(path), path)
     except ModelError:
@@ -357,25 +351,21 @@ def _is_other(path: Path) -> bool:
 def _conversation(
     found: TokenizerDirectory, tokens: Sequence[str | None], vocabulary: Vocabulary
 ) -> tuple[TemplateName, bool, dict[int, int]] | None:
-    """Which template of ours the directory has, whether it begins, and the ids of its marks; None where it has none.
-
-    vocabulary: the layout without those marks.
+    """Find which template of ours the directory has -> its name, True if conversations begin with the begin token, and
+    the ids of its marks; None where it has none.  vocabulary: the layout without those marks.
     """
-    text = found.chat_template
-    if text is None:
+    if found.chat_template is None:
         return None
     ids = {token: index for index, token in enumerate(tokens) if token is not None}
     names = {ours: tokens[vocabulary.rows[ours]] for ours in (BOS, EOS) if vocabulary.rows[ours] >= 0}
     names |= {mark: mark_name(mark, ids, last=True) for mark in CONTROL_IDS - {PAD, BOS, EOS}}
-    found_names = {mark: name for mark, name in names.items() if name in ids}
-    template = recognized(text, found_names, found.special_names)
-    if template is None:
-        return None
-    return *template, {mark: ids[names[mark]] for mark in marks_of(template[0]) if mark != EOS}
+    known = {mark: name for mark, name in names.items() if name in ids}
+    template = recognized(found.chat_template, known, found.special_names)
+    return template and (*template, {mark: ids[names[mark]] for mark in marks_of(template[0]) if mark != EOS})
 
 
 def _beginning(found: TokenizerDirectory, tokens: Sequence[str | None]) -> tuple[bool | None, int | None]:
-    """Whether texts begin with a special token, and its id; None where neither is said.
+    """Tell if texts begin with a special token, and its id; None where neither is said.
 
     A tokenizer.json decides it, as in transformers 5, and a setting where there is none.
     """

@@ -56,7 +56,7 @@ def write_tokenizer(tokenizer: Tokenizer, directory: Path, config: Config) -> No
 
 
 def writes_template(tokenizer: Tokenizer, config: Config) -> bool:
-    """Whether the conversations of a model, if it has any, have the same ids as one text that they have here.
+    """True if the conversations of a model, if it has any, have the same ids as one text that they have here.
 
     A plain one has no special tokens between its parts, and who knows what another's tokenizer makes of both together.
     """
@@ -65,7 +65,7 @@ def writes_template(tokenizer: Tokenizer, config: Config) -> bool:
 
 
 def with_marks(tokenizer: ForeignTokenizer, marks: Sequence[int]) -> ForeignTokenizer:
-    """The tokenizer with tokens of its own for those of our special ids that it has none for, after all its others.
+    """Give a tokenizer tokens of its own for those of our special ids that it has none for, after all its others.
 
     Raises ModelError where the model has no rows for some of those others, so that none can come after.
     """
@@ -83,7 +83,7 @@ def with_marks(tokenizer: ForeignTokenizer, marks: Sequence[int]) -> ForeignToke
 
 
 def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Config) -> None:
-    """One that came from elsewhere: its ids are those that it came with."""
+    """Write one that came from elsewhere: its ids are those that it came with."""
     if isinstance(config, GPTConfig) and not writes_template(tokenizer, config):
         config = replace(config, template="none")
     vocabulary = Vocabulary(tuple(tokenizer.rows))
@@ -108,14 +108,14 @@ def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Config)
 
 
 def _beginning(content: Json, config: Config, begin: int | None, names: Sequence[str]) -> Json:
-    """The content of a tokenizer.json with this id in front of a language model's texts, if they begin with it."""
+    """Put this id in front of a language model's texts in a tokenizer.json, if they begin with it."""
     if not isinstance(config, GPTConfig) or first_added(content) == (begin if config.begin else None):
         return content
     return content | {"post_processor": around([begin] if config.begin else [], [], names)}
 
 
 def _joining(content: Json, config: Config, special: Sequence[str]) -> Json:
-    """The content of a tokenizer.json that reads what a chat template writes, where there will be one."""
+    """Make a tokenizer.json read what a chat template writes, where there will be one."""
     if not isinstance(config, GPTConfig) or config.template == "none":
         return content
     own = content.get("normalizer")
@@ -127,7 +127,7 @@ def _joining(content: Json, config: Config, special: Sequence[str]) -> Json:
 
 
 def _of_texts(config: Config, tokens: Mapping[int, str], special: Sequence[str]) -> dict[str, Any]:
-    """What tells texts from special tokens: no text yields one, whatever it looks like.
+    """Give the settings that tell texts from special tokens: no text yields one, whatever it looks like.
 
     In a model that converses, that goes for the contents of its conversations. tokens: what our special ids are called
     there. special: the names of all special tokens.

@@ -1,4 +1,4 @@
-"""One layout of the vocabulary: how the ids of a model from elsewhere become ours, and ours its own again.
+"""One layout of the vocabulary: the ids of a model from elsewhere become ours, and ours its own again.
 
 Our decoders know fixed ids for padding, unknown text, the begin and the end, and reserve some for chat (see
 `toolkit.tokenization.special`). Other models have them elsewhere, or not at all. So reading a model moves the rows of
@@ -17,6 +17,8 @@ from toolkit.functional.arrays import Array
 from toolkit.interop.hugging_face_files import Config
 from toolkit.interop.mapping import OUTPUT, OUTPUT_BIAS, TABLES, TARGET, TIED
 from toolkit.models.gpt import ABSENT, GPTConfig
+from toolkit.models.storage import new_model
+from toolkit.nn.module import Model
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 
 # Where several of our ids are one foreign token, the first of these is the one that is written for it.
@@ -25,7 +27,7 @@ _WRITTEN_FIRST = (EOS, UNK, PAD, BOS)
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Which foreign id stands at each of ours.
+    """The foreign id that stands at each of ours.
 
     rows: (V,) the foreign id whose row each of our ids takes; -1 for a reserved token that the foreign model lacks.
     Every foreign id occurs, some of them twice: where a model begins its texts with the end token, say.
@@ -44,7 +46,7 @@ class Vocabulary:
         origin: str | os.PathLike[str] = "the model",
         marks: Mapping[int, int] | None = None,
     ) -> "Vocabulary":
-        """The layout for a foreign model of `size` ids, from the ids of its special tokens, None where it has none.
+        """Lay out a foreign model of `size` ids, from the ids of its special tokens, None where it has none.
 
         marks: the ids that it has for those of our special ids that only conversations have, where it has them.
 
@@ -64,7 +66,7 @@ class Vocabulary:
 
     @classmethod
     def own(cls, size: int) -> "Vocabulary":
-        """The layout of a model of ours that comes back: every id stays where it is."""
+        """Lay out a model of ours that comes back: every id stays where it is."""
         return cls(tuple(range(size)))
 
     @property
@@ -74,7 +76,7 @@ class Vocabulary:
 
     @property
     def foreign_size(self) -> int:
-        """How many ids the foreign model has."""
+        """Number of ids of the foreign model."""
         return self.size - len(self.aliases)
 
     @cached_property
@@ -90,7 +92,7 @@ class Vocabulary:
 
     @cached_property
     def _ours(self) -> Array:
-        """(foreign size,) our id for each foreign one: that which is written, not its aliases."""
+        """Our id for each foreign one, (foreign size,): that which is written, not its aliases."""
         aliases = set(self.aliases)
         ours = np.empty(self.foreign_size, np.int64)
         for our_id, foreign in enumerate(self.rows):
@@ -104,22 +106,22 @@ class Vocabulary:
         return self.ours([self.rows[BOS]])[0] if self.rows[BOS] >= 0 else BOS
 
     def ours(self, foreign_ids: Iterable[int]) -> list[int]:
-        """Our ids of foreign ones."""
+        """Give our ids of foreign ones."""
         return [int(self._ours[foreign]) for foreign in foreign_ids]
 
     def foreign(self, our_ids: Sequence[int]) -> list[int]:
-        """The foreign ids of ours; -1 for a reserved token that the foreign model lacks."""
+        """Give the foreign ids of ours; -1 for a reserved token that the foreign model lacks."""
         return [self.rows[ours] for ours in our_ids]
 
     def read_table(self, table: Array) -> Array:
-        """A table in our order; zeros for reserved tokens.  Shapes: (foreign size, D) -> (V, D)."""
+        """Put a table into our order, with zeros for reserved tokens.  Shapes: (foreign size, D) -> (V, D)."""
         rows = np.array(self.rows)
         ours = table[rows]
         ours[rows < 0] = 0
         return ours
 
     def write_table(self, table: Array, begins: bool = False) -> Array:
-        """A table of ours in the foreign order, without what only we have.  Shapes: (V, D) -> (foreign size, D).
+        """Put a table of ours into the foreign order, without what only we have.  Shapes: (V, D) -> (foreign size, D).
 
         begins: of a table that is read and not written from, where a token that is our BOS too takes its row.
         """
@@ -130,7 +132,7 @@ class Vocabulary:
         return table[rows]
 
     def read_bias(self, bias: Array | None) -> Array | None:
-        """The output bias in our order, None where none is needed.  Shapes: (foreign size,) -> (V,)."""
+        """Put an output bias into our order, None where none is needed.  Shapes: (foreign size,) -> (V,)."""
         if bias is None and not self.aliases:
             return None
         ours = np.zeros(self.size, np.float32) if bias is None else bias[np.array(self.rows)]
@@ -141,7 +143,7 @@ class Vocabulary:
 def in_own_order(
     config: Config, arrays: Mapping[str, Array], vocabulary: Vocabulary
 ) -> tuple[Config, dict[str, Array]]:
-    """The model with the rows of its tables, and the entries of its output bias, in our order.
+    """Put the rows of a model's tables, and the entries of its output bias, into our order.
 
     It gets an output bias where there are tokens that must never be written. Training leaves that bias as it is, and
     one that comes with a model too: elsewhere it is a constant.
@@ -157,8 +159,16 @@ def in_own_order(
     return replace(config, vocab_size=vocabulary.size, **output, begin_row=vocabulary.begin_row), arrays
 
 
+def filled_model(config: Config, arrays: dict[str, Array], where: str) -> Model:
+    """Make a model of these parameters.  Raises ModelError, naming `where`, for arrays that do not fit the config."""
+    model = new_model(config)
+    model.allocate()
+    model.load_arrays(arrays, where)
+    return model
+
+
 def with_own_begin(config: Config, arrays: Mapping[str, Array]) -> tuple[Config, dict[str, Array]]:
-    """The same model, where BOS reads a row of its own."""
+    """Give the same model, where BOS reads a row of its own."""
     arrays = dict(arrays)
     if config.begin_row != BOS:
         for name in TABLES - {OUTPUT} & arrays.keys():
@@ -170,7 +180,7 @@ def with_own_begin(config: Config, arrays: Mapping[str, Array]) -> tuple[Config,
 def in_foreign_order(
     config: Config, arrays: Mapping[str, Array], vocabulary: Vocabulary
 ) -> tuple[Config, dict[str, Array]]:
-    """The model with the rows of its tables, and the entries of its output bias, in the foreign order.
+    """Put the rows of a model's tables, and the entries of its output bias, into the foreign order.
 
     Where training has taught the begin token another row than the token that it was, input and output get tables of
     their own: one reads the begin token, the other writes the token.
@@ -186,7 +196,7 @@ def in_foreign_order(
 
 
 def _untied(config: Config, arrays: dict[str, Array], vocabulary: Vocabulary) -> tuple[Config, dict[str, Array]]:
-    """The same model with separate tables, where one table has two rows for one token."""
+    """Separate tables of a model, where one table has two rows for one token."""
     if config.tie not in TIED:
         return config, arrays
     table = arrays[TIED[config.tie]]
