@@ -31,7 +31,7 @@ def test_modules_are_there_after_import_and_are_not_imported_with_it():
 import sys, toolkit
 assert not {"numpy", "sentencepiece", "tyro"} & {*sys.modules}, "too much is imported"
 print(toolkit.interop.import_model.__name__, toolkit.interop.export_model.__name__)
-print(toolkit.explain.pages.html.document.__name__, toolkit.explain.attention.page.attention_page.__name__)
+print(toolkit.explain.pages.html.document.__name__, toolkit.explain.attention.attention_page.__name__)
 print(toolkit.explain.pages.terminal.lines.__name__, toolkit.errors.DataError.__name__)
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)

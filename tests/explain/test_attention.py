@@ -9,7 +9,7 @@ from toolkit.cli import main
 from toolkit.commands.explain import ExplainAttention
 from toolkit.data.collate import source_rows
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.attention.page import attention_page
+from toolkit.explain.attention import attention_page
 from toolkit.explain.pages.blocks import Bars, Heat, Maps, Numbers, Table
 from toolkit.explain.pages.html import document
 from toolkit.explain.pages.terminal import lines

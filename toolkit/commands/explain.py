@@ -183,7 +183,7 @@ class ExplainAttention(MappedExplanation):
 
             return worked_page(self.text, self.target)
         from toolkit.api import load
-        from toolkit.explain.attention.page import attention_page
+        from toolkit.explain.attention import attention_page
 
         return attention_page(load(self.model), self.text, self.target, self.layer, self.head)
 
