@@ -1,0 +1,191 @@
+"""The topics of toolkit explain: the flags of each, and the page that it makes."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Annotated
+
+import tyro
+from tyro.conf import OmitArgPrefixes, Positional
+
+from toolkit.api import load, load_language_model, load_translator
+from toolkit.commands.explain import Explanation, MappedExplanation
+from toolkit.decoding import ContinuationConfig, GenerationConfig
+from toolkit.display import tell
+from toolkit.errors import ConfigError
+from toolkit.explain.decoding import (
+    CONTINUATION_CANDIDATES,
+    NEW_TOKENS,
+    TRANSLATION_CANDIDATES,
+    generation_page,
+    translation_page,
+)
+from toolkit.explain.pages.blocks import Page
+
+
+@dataclass(kw_only=True)
+class ExplainAttention(MappedExplanation):
+    """Follow one text through a model, step by step: formula, shapes and numbers, read from one real pass.
+
+    Without --model the numbers are those of the founding document 004, with its errors beside what is right, and after
+    them the known errors of the other documents.
+    """
+
+    text: Positional[str] = "I am boy"
+    """The text: what a translator translates, or how a text begins. The document's example knows I, am and boy."""
+    model: str | None = None
+    """Directory of a trained model or of a run, or the name of one that comes with the toolkit, such as en-ne."""
+    target: str | None = None
+    """The text that a translator's decoder reads. By default the model's own; in the document's example, म."""
+    layer: int = 1
+    """The layer to show, from 1; a side of a translator that has fewer shows its last."""
+    head: int = 1
+    """The head to show, from 1. The maps of the others stand beside it."""
+
+    def page(self) -> Page:
+        if self.model is None:
+            if (self.layer, self.head) != (1, 1):
+                raise ConfigError(
+                    "the document's example has one layer and one head: choose a trained model with --model"
+                )
+            from toolkit.explain.worked import worked_page
+
+            return worked_page(self.text, self.target)
+        from toolkit.explain.attention import attention_page
+
+        return attention_page(load(self.model), self.text, self.target, self.layer, self.head)
+
+
+@dataclass
+class ExplainTranslate(MappedExplanation):
+    """Show how a translation came about: tokens, candidates of every step, the beam as a tree, cross-attention.
+
+    The flags of decoding are those of `toolkit translate`, with the same defaults: it is the same translation.
+    """
+
+    text: Positional[str]
+    """The text to translate."""
+    model: str = "en-ne"
+    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    candidates: int = TRANSLATION_CANDIDATES
+    """The number of candidates that are shown at every step."""
+    layer: int | None = None
+    """Show the maps of this decoder layer only, counted from 1."""
+    head: int | None = None
+    """Show the maps of this head only, counted from 1."""
+    generation: OmitArgPrefixes[GenerationConfig] = field(default_factory=GenerationConfig)
+
+    def page(self) -> Page:
+        """Show the translation, step by step. Raises ToolkitError for what cannot be translated."""
+        translator = load_translator(self.model, "toolkit explain generate")
+        return translation_page(translator, self.text, self.generation, self.candidates, self.layer, self.head)
+
+
+@dataclass
+class ExplainGenerate(MappedExplanation):
+    """Show how a text goes on: the next token's distribution before and after each stage of sampling, self-attention.
+
+    The flags of decoding are those of `toolkit generate`, with the same defaults but for --max-new-tokens.
+    """
+
+    text: Positional[str]
+    """The beginning of the text; an empty one lets the model begin."""
+    model: str = "stories"
+    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    candidates: int = CONTINUATION_CANDIDATES
+    """The number of candidates that are shown at every step."""
+    layer: int | None = None
+    """Show the maps of this layer only, counted from 1."""
+    head: int | None = None
+    """Show the maps of this head only, counted from 1."""
+    generation: OmitArgPrefixes[ContinuationConfig] = field(
+        default_factory=lambda: ContinuationConfig(max_new_tokens=NEW_TOKENS)
+    )
+
+    def page(self) -> Page:
+        """Show the continuation, step by step. Raises ToolkitError for a prompt that cannot be continued."""
+        model = load_language_model(self.model, "toolkit explain translate")
+        return generation_page(model, self.text, self.generation, self.candidates, self.layer, self.head)
+
+
+@dataclass(kw_only=True)
+class ExplainTraining(MappedExplanation):
+    """Teacher forcing on one pair of sentences, or one text: the loss of every token, and a step of AdamW in numbers.
+
+    The step is that of a first update, with the settings that the model was trained with. It moves a copy: the model
+    on the disk is not changed.
+    """
+
+    texts: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT...")]] = ()
+    """A sentence and its translation; for a language model one text. By default "I am a boy" and म केटा हुँ, or the
+    beginning of a story in English or Nepali, whichever the model knows better."""
+    model: str = "en-ne"
+    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    learning_rate: float | None = None
+    """Of the step. By default that of the first update of the model's own training."""
+
+    def page(self) -> Page:
+        if self.learning_rate is not None and not 0 < self.learning_rate < float("inf"):
+            raise ConfigError(f"learning_rate is {self.learning_rate}: it must be a number above 0")
+        from toolkit.explain.training import training_page
+        from toolkit.models.shelf import find_model
+        from toolkit.models.storage import read_metrics
+
+        metrics = read_metrics(find_model(self.model))
+        return training_page(load(self.model), self.texts, metrics, self.learning_rate)
+
+
+@dataclass(kw_only=True)
+class ExplainParallel(Explanation):
+    """All positions at once against one at a time: the same numbers, timed by length, and how far each can look back.
+
+    Times are of this machine, on one core, and differ from run to run.
+    """
+
+    text: Positional[str] = ""
+    """The text that the model reads in both ways. By default the beginning of a story in English or
+    Nepali, whichever the model knows better."""
+    model: str = "stories"
+    """Directory of a language model or of a run, or the name of one that comes with the toolkit."""
+    lengths: tuple[int, ...] = field(default_factory=lambda: import_module("toolkit.explain.parallel").LENGTHS)
+    """Tokens of the texts that are timed."""
+    quiet: bool = False
+    """Show no progress."""
+
+    def page(self) -> Page:
+        from toolkit.explain.parallel import parallel_page
+
+        instead = "toolkit explain training, which shows a translator both ways"
+        return parallel_page(load_language_model(self.model, instead), self.text, self.lengths, self._shown)
+
+    def _shown(self, lengths: Iterable[int]) -> Iterable[int]:
+        """Put a bar on the terminal around the lengths."""
+        if self.quiet or sys.stderr is None or not sys.stderr.isatty():
+            return lengths
+        from tqdm import tqdm
+
+        return tqdm(lengths, unit="length", file=sys.stderr, dynamic_ncols=True, leave=False)
+
+
+@dataclass(kw_only=True)
+class ExplainGradients(Explanation):
+    """Every derivative of the toolkit: formula, source, and a check against finite differences that is run now.
+
+    The well-known wrong ones are run beside the right ones: the error that each makes, and what it does to training.
+    """
+
+    pairs: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="PAIR...")]] = ()
+    """The pairs to show, such as layer_norm. By default all."""
+    seed: int = 0
+    """Of the random arguments, and of the models that are trained."""
+
+    def page(self) -> Page:
+        from toolkit.explain.gradients import gradients_page
+
+        return gradients_page(self.pairs, self.seed, progress=_tell)
+
+
+def _tell(doing: str) -> None:
+    if sys.stderr is not None and sys.stderr.isatty():
+        tell(f"{doing} …")
