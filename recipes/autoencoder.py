@@ -9,32 +9,31 @@ model adds positions to them, mixes them by attention, and has to give them back
 mean of each vector has a mean squared error (MSE) of 1.
 """
 
-import functools
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from toolkit.commands.console import aligned, emit
-from toolkit.commands.recipe import carry_out, opened, preparing, run_recipe, tell
-from toolkit.data.embedded import CORPORA, make_embedded
-from toolkit.data.lines import digest_of_files, read_lines, refuse_pipe
+from toolkit.commands.console import aligned
+from toolkit.commands.recipe import BY_LOSS, Recipe, preparing, refuse, run_recipe
+from toolkit.data.embedded import CORPORA
+from toolkit.data.lines import read_lines
 from toolkit.data.sentences import sentence_ids
-from toolkit.errors import ConfigError, DataError
+from toolkit.errors import DataError
 from toolkit.explain.logs import read_log
 from toolkit.explain.parameters import Movement, movements
 from toolkit.functional.arrays import Array
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.shelf import find_model
-from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.nn.tape import Tape
 from toolkit.tokenization import load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
-from toolkit.training.trainer import Trainer, no_more_scores
+from toolkit.training.trainer import Trainer
 from toolkit.training.vectors import Vectors, VectorTask, check_training, standardized
 
 DATA = CORPORA / "en_ne"
@@ -44,19 +43,8 @@ DOCUMENTED_MSE = 0.0043  # what 000 and 001 report after 500 epochs
 DOCUMENTED_PARAMETERS = 100_096, 128  # theirs, and how many of them their public code trains
 
 # 500 epochs of seven batches. Adam without weight decay and without clipping, as in the documents.
-TRAINING = TrainingConfig(
-    updates=3500,
-    tokens_per_batch=2048,
-    optimizer="adam",
-    learning_rate=3e-3,
-    warmup=100,
-    weight_decay=0.0,
-    eps=1e-8,
-    clip=0.0,
-    label_smoothing=0.0,
-    validate_every=700,
-    best_by="loss",
-)
+ADAM = replace(BY_LOSS, optimizer="adam", weight_decay=0.0, clip=0.0)
+TRAINING = replace(ADAM, updates=3500, tokens_per_batch=2048, learning_rate=3e-3, validate_every=700)
 
 KEYS = [
     "a key's bias b adds q·b to all the scores of a query q, and softmax does not notice what is added to all of them:",
@@ -65,70 +53,60 @@ KEYS = [
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Settings(Recipe):
     """Train an auto-encoder, and say how well it gives back what it reads."""
 
     run: Path = Path("checkpoints/autoencoder")
     """Directory of the run: checkpoints, log and settings."""
-    resume: bool = False
-    """Continue the run where it stopped."""
     text: Path = DATA / "train.en"
     """Sentences to train on, one a line."""
     valid_text: Path = DATA / "valid.en"
     """Sentences that are held out."""
     sentences: int = 2000
-    """So many of the training sentences, drawn at random."""
-    quiet: bool = False
-    """Print results only."""
+    """How many of the training sentences are used, drawn at random."""
     model: AutoEncoderConfig = field(default_factory=AutoEncoderConfig)
     training: TrainingConfig = field(default_factory=lambda: TRAINING)
 
+    def check(self) -> None:
+        super().check()
+        check_training(self.training)
+        one, few = self.model.width < 2, self.sentences < 1
+        refuse(
+            (few, f"sentences is {self.sentences}: it must be at least 1"),
+            (one, "a vector of one number has no variance: choose a --model.width of at least 2"),
+        )
 
-def main(recipe: Recipe) -> None:
-    check_training(recipe.training)
-    if recipe.sentences < 1:
-        raise ConfigError(f"sentences is {recipe.sentences}: it must be at least 1")
-    if recipe.model.width < 2:
-        raise ConfigError("a vector of one number has no variance: choose a --model.width of at least 2")
-    with opened(recipe.run, settings_of(recipe), recipe.resume) as (run, saved):
+
+def train(recipe: Settings) -> None:
+    """One run, from sentences to a model that gives their vectors back."""
+    files = {"text": recipe.text, "valid_text": recipe.valid_text}
+    with recipe.opened(recipe.settings(recipe.digests(files), files)) as (run, saved):
         with preparing(run):
-            task = prepare(recipe)
-            build = functools.partial(AutoEncoder, recipe.model)
-            trainer = Trainer(build, task, recipe.training, run, None, no_more_scores, recipe.quiet)
+            task, build = prepare(recipe), partial(AutoEncoder, recipe.model)
+            trainer = Trainer(build, task, recipe.training, run, None, quiet=recipe.quiet)
         parts = [f"{len(each.lengths):,} sentences of {len(each.inputs):,} tokens" for each in task.sets.values()]
-        told = f"{' to train on, '.join(parts)} held out", f"{trainer.model.parameter_count:,} parameters"
-        tell(recipe.quiet, *told)
-        carry_out(trainer, saved, recipe.quiet)
+        size = f"{trainer.model.parameter_count:,} parameters"
+        recipe.fit(trainer, saved, f"{' to train on, '.join(parts)} held out", size)
         with threadpool_limits(1):
-            finish(recipe, run, task)
+            recipe.finish(run, None, partial(score, recipe, run, task))
 
 
-def settings_of(recipe: Recipe) -> dict[str, Any]:
-    """Everything that decides the result, the contents of the files included."""
-    own = {key: value for key, value in asdict(recipe).items() if key not in ("run", "resume", "quiet")}
-    files = {name: own.pop(name) for name in ("text", "valid_text")}
-    make_embedded(files.values(), recipe.quiet)
-    for path in files.values():
-        refuse_pipe(path)
-    return own | {"data": {name: digest_of_files([path])[:16] for name, path in files.items()}}
-
-
-def prepare(recipe: Recipe) -> VectorTask:
-    """Sentences as vectors, which are the inputs and the targets."""
+def prepare(recipe: Settings) -> VectorTask:
+    """Read sentences as vectors, which are the inputs and the targets."""
     tokenizer = load_tokenizer(find_model(TOKENIZER))
     table_seed, choice_seed = np.random.SeedSequence(recipe.training.seed).spawn(2)
     shape = tokenizer.vocab_size, recipe.model.width
     table = standardized(np.random.default_rng(table_seed).standard_normal(shape)).astype(np.float32)
     lines = read_lines(recipe.text)
     chosen = np.random.default_rng(choice_seed).permutation(len(lines))[: recipe.sentences]
-    read = functools.partial(sentence_ids, tokenizer, ignore_case=True)  # as the tokenizer's own model reads
+    read = partial(sentence_ids, tokenizer, ignore_case=True)  # as the tokenizer's own model reads
     train = vectors(table, read([lines[number] for number in chosen]), recipe.text)
     valid = vectors(table, read(read_lines(recipe.valid_text)), recipe.valid_text)
     return VectorTask(train, valid, 1 / recipe.model.width)
 
 
 def vectors(table: Array, sentences: Iterable[list[int]], where: Path) -> Vectors:
-    """The sentences that have tokens.  Raises DataError where there are none."""
+    """Look up the tokens of the sentences that have any.  Raises DataError where there are none."""
     sentences = [ids for ids in sentences if ids]
     if not sentences:
         raise DataError(f"{where} has no sentence to read: give one a line")
@@ -136,18 +114,16 @@ def vectors(table: Array, sentences: Iterable[list[int]], where: Path) -> Vector
     return Vectors(x, x, np.array([len(ids) for ids in sentences]))
 
 
-def finish(recipe: Recipe, run: Run, task: VectorTask) -> None:
-    """Score the best checkpoint on both sets, beside what needs no model, and say which parameters have moved."""
-    directory = run.named("best")
-    model = load_model(directory)
+def score(
+    recipe: Settings, run: Run, task: VectorTask, model: AutoEncoder, metrics: dict[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Score a model on both sets, beside what needs no model, and say which parameters have moved."""
     tokens = recipe.training.tokens_per_batch
     scores = {name: task.evaluated(model, name, tokens) for name in task.sets}
-    batches, update = len(task.batches(0, tokens, 0)), read_metrics(directory)["update"]
+    batches, update = len(task.batches(0, tokens, 0)), metrics["update"]
     found = {"training": scores["train"], "held_out": scores["valid"], "baselines": baselines(task)}
     found |= {"epochs": update / batches, "epochs_to_documented": epochs_to(run, batches)}
-    groups = moved(recipe, task, model)
-    save_metrics(directory, read_metrics(directory) | found | {"moved": moved_in_all(groups)})
-    after = f"after {update / batches:.0f} epochs"
+    groups, after = moved(recipe, task, model), f"after {update / batches:.0f} epochs"
     told = {
         "held out, each token's mean": found["baselines"]["token_mean"],
         "held out, the mean training vector": found["baselines"]["mean_vector"],
@@ -158,12 +134,12 @@ def finish(recipe: Recipe, run: Run, task: VectorTask) -> None:
     rows += [[what, f"{score['loss']:.6f}", f"{score['distance']:.4f}"] for what, score in told.items()]
     reached = found["epochs_to_documented"]
     when = f"below in epoch {reached}" if reached else "not reached"
-    emit([*aligned(rows), f"a training MSE of {DOCUMENTED_MSE}, as the documents report: {when}", ""])
-    emit(told_movements(groups))
+    lines = [*aligned(rows), f"a training MSE of {DOCUMENTED_MSE}, as the documents report: {when}", ""]
+    return found | {"moved": moved_in_all(groups)}, lines + told_movements(groups)
 
 
 def baselines(task: VectorTask) -> dict[str, dict[str, float]]:
-    """On the held-out sentences, what needs no model: to give back each token's mean, or the mean training vector."""
+    """Score what needs no model on the held-out sentences: each token's mean, and the mean training vector."""
     targets = task.sets["valid"].targets
     given = {
         "token_mean": targets.mean(axis=1, keepdims=True),
@@ -177,13 +153,13 @@ def baselines(task: VectorTask) -> dict[str, dict[str, float]]:
 
 
 def epochs_to(run: Run, batches: int) -> int | None:
-    """The epoch in which the log first shows a training MSE of at most what the documents report."""
+    """Find the epoch in which the log first shows a training MSE of at most what the documents report."""
     update = read_log(run.path, run.path.name).first_update("training", "loss", DOCUMENTED_MSE)
     return None if update is None else -(-update // batches)
 
 
-def moved(recipe: Recipe, task: VectorTask, model: AutoEncoder) -> list[Movement]:
-    """Where training began, from the same seed, with the gradient there; and how far from it the model is."""
+def moved(recipe: Settings, task: VectorTask, model: AutoEncoder) -> list[Movement]:
+    """Begin again from the same seed, and compare: the gradient there, and how far from it the model is."""
     first = AutoEncoder(recipe.model)
     first.allocate()
     first.initialize(np.random.default_rng(recipe.training.seed))
@@ -195,7 +171,7 @@ def moved(recipe: Recipe, task: VectorTask, model: AutoEncoder) -> list[Movement
 
 
 def told_movements(groups: list[Movement]) -> list[str]:
-    """A table, and why one group has no gradient."""
+    """Tabulate movements, and say why one group has no gradient."""
     rows = [["parameters", "number", "moved", "before", "moved by", "first gradient"]]
     for group in groups:
         sizes = (f"{size:.1e}" for size in (group.before, group.change, group.gradient))
@@ -207,11 +183,11 @@ def told_movements(groups: list[Movement]) -> list[str]:
 
 
 def moved_in_all(groups: list[Movement]) -> dict[str, int]:
-    """How many parameters can move, and have; key biases cannot."""
+    """Count the parameters that can move, and have moved; key biases cannot."""
     able = [group for group in groups if not group.name.endswith("key.bias")]
     counts = {"with_gradient": sum(group.count for group in able), "moved": sum(group.moved for group in able)}
     return counts | {"key_biases": sum(group.count for group in groups if group not in able)}
 
 
 if __name__ == "__main__":
-    run_recipe(Recipe, main)
+    run_recipe(Settings, train)

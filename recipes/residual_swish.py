@@ -9,28 +9,26 @@ inside the root. Before training, every gradient of the document's list (of all
 weights and of X) is compared with finite differences.
 """
 
-import functools
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from toolkit.commands.console import aligned, emit
-from toolkit.commands.recipe import carry_out, opened, preparing, run_recipe, tell
-from toolkit.errors import ConfigError
+from toolkit.commands.console import aligned
+from toolkit.commands.recipe import BY_LOSS, Recipe, preparing, refuse, run_recipe
 from toolkit.explain.logs import read_log
 from toolkit.explain.parameters import checked_gradients
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
-from toolkit.models.storage import load_model, read_metrics, save_metrics
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.proof import Measurement
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
-from toolkit.training.trainer import Trainer, no_more_scores
+from toolkit.training.trainer import Trainer
 from toolkit.training.vectors import Vectors, VectorTask, check_training
 
 GOAL = 20  # so many times is the held-out loss to fall
@@ -38,57 +36,52 @@ GOAL = 20  # so many times is the held-out loss to fall
 MODEL = AutoEncoderConfig(
     width=64, heads=1, feed_forward=256, layers=2, activation="silu", norm="none", bias=False, positions="none"
 )
-TRAINING = TrainingConfig(
-    updates=1000,
-    tokens_per_batch=1024,
-    learning_rate=5e-3,
-    warmup=50,
-    weight_decay=0.01,
-    eps=1e-8,
-    eps_inside=True,
-    clip=0.0,
-    label_smoothing=0.0,
-    validate_every=50,
-    best_by="loss",
-)
+ADAMW = replace(BY_LOSS, eps_inside=True, clip=0.0)  # the document's
+TRAINING = replace(ADAMW, updates=1000, tokens_per_batch=1024, learning_rate=5e-3, warmup=50, validate_every=50)
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Settings(Recipe):
     """Train a transformer without norms and biases on the answers of a random one of its kind."""
 
     run: Path = Path("checkpoints/residual-swish")
     """Directory of the run: checkpoints, log and settings."""
-    resume: bool = False
-    """Continue the run where it stopped."""
     sequences: int = 4000
     """Random sequences to train on."""
     held_out: int = 200
     """Random sequences to validate on."""
     length: int = 16
     """Vectors of a sequence."""
-    quiet: bool = False
-    """Print results only."""
     model: AutoEncoderConfig = field(default_factory=lambda: MODEL)
     training: TrainingConfig = field(default_factory=lambda: TRAINING)
 
+    def check(self) -> None:
+        """Raise MemoryError too, for vectors that no memory holds."""
+        super().check()
+        check_training(self.training)
+        for name in ("sequences", "held_out", "length"):
+            refuse((getattr(self, name) < 1, f"{name} is {getattr(self, name)}: it must be at least 1"))
+        numbers = (self.sequences + self.held_out) * self.length * self.model.width
+        if numbers > sys.maxsize // 8:
+            raise MemoryError(f"{numbers} numbers are more than any memory holds")
 
-def main(recipe: Recipe) -> None:
-    check(recipe)
-    with opened(recipe.run, settings_of(recipe), recipe.resume) as (run, saved):
+
+def train(recipe: Settings) -> None:
+    """One run, from a teacher to a pupil that answers alike."""
+    with recipe.opened(recipe.settings({})) as (run, saved):
         with preparing(run), threadpool_limits(1):
             task = prepare(recipe)
-            build = functools.partial(AutoEncoder, recipe.model)
-            trainer = Trainer(build, task, recipe.training, run, None, no_more_scores, recipe.quiet)
+            build = partial(AutoEncoder, recipe.model)
+            trainer = Trainer(build, task, recipe.training, run, None, quiet=recipe.quiet)
             gradients = checked_gradients(recipe.model, np.random.default_rng(recipe.training.seed))
-        tell(recipe.quiet, f"{trainer.model.parameter_count:,} parameters", *told_gradients(gradients), "")
-        carry_out(trainer, saved, recipe.quiet)
+        size = f"{trainer.model.parameter_count:,} parameters"
+        recipe.fit(trainer, saved, size, *told_gradients(gradients), "")
         with threadpool_limits(1):
-            finish(recipe, run, task)
+            recipe.finish(run, None, lambda model, _: score(recipe, run, task, model))
 
 
 def told_gradients(gradients: dict[str, Measurement]) -> list[str]:
-    """A table of the document's list of gradients, each along a random direction, beside finite differences."""
+    """Tabulate the document's list of gradients, each along a random direction, beside finite differences."""
     rows = [["gradient", "by hand", "by differences", "relative error", ""]]
     for name, measured in gradients.items():
         verdict = "right" if measured.is_right else "WRONG"
@@ -98,7 +91,7 @@ def told_gradients(gradients: dict[str, Measurement]) -> list[str]:
 
 
 def symbol(name: str) -> str:
-    """What the document calls a weight; its own name where the document has none like it."""
+    """Name a weight as the document does; where that has none like it, by its own name."""
     *_, number, place = name.split(".", 3) if name.count(".") > 3 else ("", name)
     letter = _SYMBOLS.get(place)
     return f"{letter},{int(number) + 1}" if letter else name.upper() if name == "x" else name
@@ -114,24 +107,8 @@ _SYMBOLS = {
 }
 
 
-def check(recipe: Recipe) -> None:
-    """Raises ConfigError for settings that do not fit, and MemoryError for vectors that no memory holds."""
-    check_training(recipe.training)
-    for name in ("sequences", "held_out", "length"):
-        if getattr(recipe, name) < 1:
-            raise ConfigError(f"{name} is {getattr(recipe, name)}: it must be at least 1")
-    numbers = (recipe.sequences + recipe.held_out) * recipe.length * recipe.model.width
-    if numbers > sys.maxsize // 8:
-        raise MemoryError(f"{numbers} numbers are more than any memory holds")
-
-
-def settings_of(recipe: Recipe) -> dict[str, Any]:
-    """Everything that decides the result."""
-    return {key: value for key, value in asdict(recipe).items() if key not in ("run", "resume", "quiet")}
-
-
-def prepare(recipe: Recipe) -> VectorTask:
-    """Random vectors with the teacher's answers."""
+def prepare(recipe: Settings) -> VectorTask:
+    """Draw random vectors, and let the teacher answer them."""
     seeds = np.random.SeedSequence(recipe.training.seed).spawn(3)
     teacher = AutoEncoder(recipe.model)
     teacher.allocate()
@@ -144,20 +121,18 @@ def prepare(recipe: Recipe) -> VectorTask:
     return VectorTask(*sets, factor=0.5)
 
 
-def finish(recipe: Recipe, run: Run, task: VectorTask) -> None:
-    """Score the pupil before and after on what is held out, and record that with the best checkpoint."""
-    directory = run.named("best")
+def score(recipe: Settings, run: Run, task: VectorTask, model: AutoEncoder) -> tuple[dict[str, Any], list[str]]:
+    """Score the pupil before and after on what is held out."""
     pupil = AutoEncoder(recipe.model)
     pupil.allocate()
     pupil.initialize(np.random.default_rng(recipe.training.seed))
     tokens = recipe.training.tokens_per_batch
-    before, after = (task.evaluated(model, "valid", tokens)["loss"] for model in (pupil, load_model(directory)))
+    before, after = (task.evaluated(each, "valid", tokens)["loss"] for each in (pupil, model))
     reached = read_log(run.path, run.path.name).first_update("validation", "loss", before / GOAL)
     found = {"held_out_before": before, "held_out_after": after, "fall": before / after, "update_of_goal": reached}
-    save_metrics(directory, read_metrics(directory) | found)
     when = f"{GOAL}-fold by update {reached}" if reached else f"not {GOAL}-fold: train for more --training.updates"
-    emit([f"held-out loss: {before:.4g} before, {after:.4g} after: {before / after:.1f}-fold ({when})"])
+    return found, [f"held-out loss: {before:.4g} before, {after:.4g} after: {before / after:.1f}-fold ({when})"]
 
 
 if __name__ == "__main__":
-    run_recipe(Recipe, main)
+    run_recipe(Settings, train)

@@ -1,50 +1,198 @@
-"""How a recipe runs: flags from its dataclass, mistakes told in one sentence, a run that is begun or continued."""
+"""The part that all recipes share: flags, a run that is begun or continued, and the best model scored and exported."""
 
+import hashlib
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from toolkit import display
 from toolkit.cli import reported
+from toolkit.commands.console import emit
 from toolkit.commands.flags import parse_flags
+from toolkit.data.embedded import make_embedded
+from toolkit.data.lines import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.files import check_new_directory, new_directory
-from toolkit.models.storage import save_model
+from toolkit.models.reward import ActorCritic
+from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
 from toolkit.nn.module import Model
 from toolkit.process import Stopped
 from toolkit.tokenization import Tokenizer
 from toolkit.training.checkpoint import Checkpoint
+from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
 
-T = TypeVar("T")
+# What is compared by its loss, and trained on labels as they are, begins with these settings.
+BY_LOSS = TrainingConfig(eps=1e-8, label_smoothing=0.0, best_by="loss")
+OF_LANGUAGE = replace(BY_LOSS, tokens_per_batch=1024, weight_decay=0.1, beta2=0.95)
+
+Settings = TypeVar("Settings", bound="Recipe")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of all recipes; a recipe adds its own, `model` and `training` among them."""
+
+    run: Path = Path("checkpoints/run")
+    """Directory of the run: checkpoints, log and settings."""
+    resume: bool = False
+    """Continue the run where it stopped."""
+    seeds: tuple[int, ...] = ()
+    """Train once with each of these seeds, in RUN/seed-1 and so on; `toolkit runs RUN` compares them."""
+    export: Path | None = None
+    """Directory for the best model by itself: in float16, without what only training needs."""
+    quiet: bool = False
+    """Print results only."""
+
+    def check(self) -> None:
+        """Raise ConfigError for settings that do not fit together, before hours of training."""
+        refuse(
+            (
+                self.seeds and self.export,
+                "--export takes one model and --seeds trains several: export the best by a run of its own",
+            ),
+            (
+                len({*self.seeds}) < len(self.seeds) or any(seed < 0 for seed in self.seeds),
+                f"--seeds {' '.join(map(str, self.seeds))}: give different ones, none of them negative",
+            ),
+        )
+        if self.export:
+            check_new_directory(self.export, "--export")
+
+    def of_each_seed(self: Settings) -> Iterator[Settings]:
+        """Yield the recipe, or with --seeds one for each, in a run of its own below the recipe's."""
+        if not self.seeds:
+            yield self
+        for seed in self.seeds:
+            run = self.run / f"seed-{seed}"
+            begun = self.resume and run.is_dir()
+            yield replace(self, run=run, resume=begun, seeds=(), training=replace(self.training, seed=seed))
+
+    def settings(self, data: Mapping[str, str], leave_out: Sequence[str] = (), **changed: Any) -> dict[str, Any]:
+        """Return everything that decides the result, for the run to keep; `data` are digests of what is read."""
+        left_out = {"run", "resume", "seeds", "export", "quiet", *leave_out}
+        own = {name: value for name, value in asdict(self).items() if name not in left_out} | changed
+        own = {_SETTING.get(name, name): _plain(value) for name, value in own.items()}
+        return own | {"data": dict(data)}
+
+    def digests(self, files: Mapping[str, Path]) -> dict[str, str]:
+        """Digest files, those of an embedded corpus made first.  Raises DataError for what can be read only once."""
+        make_embedded(files.values(), self.quiet)
+        for path in files.values():
+            refuse_pipe(path)
+        return {name: digest_of_files([path])[:16] for name, path in files.items()}
+
+    @contextmanager
+    def opened(self, settings: dict[str, Any]) -> Iterator[tuple[Run, Checkpoint | None]]:
+        """Begin or continue the run, which no other process has within the block -> it, and where it continues from.
+
+        Raises ConfigError where another process is at work on it.
+        """
+        run = Run(self.run, settings, shlex.join(["python", *sys.argv]))
+        with run.held(make=not self.resume):
+            yield run, run.resume() if self.resume else run.create()
+
+    def fit(self, trainer: Trainer, saved: Checkpoint | None, *told: str) -> None:
+        """Train, from a checkpoint or from the beginning, and tell what on and how it went.
+
+        Raises Stopped where a signal ended it: what there is by then is saved.
+        """
+        self.tell(*told)
+        state = trainer.train(saved)
+        if trainer.interrupted:
+            raise Stopped(trainer.interrupted, f"stopped at update {state.update}, go on with --resume")
+        self.tell(f"trained {state.update} updates in {state.seconds:.0f} s; best: update {state.best_update}")
+
+    def finish(
+        self,
+        run: Run,
+        tokenizer: Tokenizer | None,
+        score: Callable[[Model, dict[str, Any]], tuple[dict[str, Any], list[str]]],
+    ) -> None:
+        """Score the best checkpoint as it will be used, record the figures with it, export it, and print lines.
+
+        score: takes the model and its metrics so far, and gives what to add to these, and the lines.
+        """
+        directory = run.named("best")
+        model, metrics = load_model(directory), read_metrics(directory)
+        if isinstance(model, ActorCritic):
+            model = model.language_model()
+        if self.export:
+            model.vector[:] = model.vector.astype(np.float16)  # the scores are then those of what is exported
+        found, lines = score(model, metrics)
+        metrics |= found
+        save_metrics(directory, metrics)
+        if self.export:
+            with new_directory(self.export) as new:
+                save_model(model, new, metrics, half=True)
+                if tokenizer:
+                    tokenizer.save(new)
+        emit(lines)
+
+    def tell(self, *lines: str) -> None:
+        """Say something on the way, on standard error."""
+        for line in () if self.quiet else lines:
+            display.tell(line)
+
+
+_SETTING = {"data": "tables", "valid_data": "valid_tables"}  # "data" has the digests
+
+
+def _plain(value: Any) -> Any:
+    """Write paths as text."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def digest_of_model(model: Model) -> str:
+    return hashlib.sha256(model.vector).hexdigest()[:16]
+
+
+def figures(scores: Mapping[str, float]) -> str:
+    """Write scores as the end of a sentence."""
+    return ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in scores.items())
+
+
+def refuse(*mistakes: tuple[Any, str]) -> None:
+    """Raise ConfigError with the first of these sentences whose condition holds."""
+    for holds, sentence in mistakes:
+        if holds:
+            raise ConfigError(sentence)
 
 
 def run_recipe(
-    defaults: type[T] | Callable[[Sequence[str]], T], main: Callable[[T], None], arguments: Sequence[str] | None = None
+    defaults: type[Settings] | Callable[[Sequence[str]], Settings],
+    train: Callable[[Settings], None],
+    arguments: Sequence[str] | None = None,
 ) -> None:
-    """Read the flags of a recipe and call `main`; ends the process with the command line's exit codes.
+    """Read the flags of a recipe and train, once for each seed; end the process with the command line's exit codes.
 
-    defaults: the recipe's class, or a function that gives an instance with the defaults for the words that were given.
-    arguments: by default those of the process.
+    defaults: the class of its settings, or a function that gives them for the words that were given. arguments: by
+    default those of the process.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     program = sys.argv[0]
 
     def action() -> None:
-        start = defaults if isinstance(defaults, type) else defaults(arguments)
-        main(parse_flags(start, program, arguments))
+        recipe = parse_flags(defaults if isinstance(defaults, type) else defaults(arguments), program, arguments)
+        recipe.check()
+        for each in recipe.of_each_seed():
+            train(each)
 
     sys.exit(reported(action))
 
 
 def words_after(flags: Sequence[str], arguments: Sequence[str]) -> dict[str, str]:
-    """Of these flags, those that are among the arguments, each with the first word after it.
+    """Find those of these flags that are among the arguments, each with the first word after it.
 
     Raises ConfigError where there is none: an empty list would mean what is embedded, and whoever gives the flag does
     not mean that.
@@ -57,37 +205,6 @@ def words_after(flags: Sequence[str], arguments: Sequence[str]) -> dict[str, str
     return found
 
 
-def for_each_seed(recipe: Any, train: Callable[[Any], None]) -> None:
-    """Call `train` once, or with --seeds once for each, in a run of its own below the recipe's."""
-    for seed in recipe.seeds:
-        run = recipe.run / f"seed-{seed}"
-        begun = recipe.resume and run.is_dir()
-        train(replace(recipe, run=run, resume=begun, seeds=(), training=replace(recipe.training, seed=seed)))
-    if not recipe.seeds:
-        train(recipe)
-
-
-def check_results(seeds: Sequence[int], export: Path | None) -> None:
-    """Raises ConfigError for what would otherwise be refused when hours of training are over."""
-    if seeds and export:
-        raise ConfigError("--export takes one model and --seeds trains several: export the best by a run of its own")
-    if len({*seeds}) < len(seeds) or any(seed < 0 for seed in seeds):
-        raise ConfigError(f"--seeds {' '.join(map(str, seeds))}: give different ones, none of them negative")
-    if export:
-        check_new_directory(export, "--export")
-
-
-@contextmanager
-def opened(path: Path, settings: dict[str, Any], resume: bool) -> Iterator[tuple[Run, Checkpoint | None]]:
-    """A run, begun or continued, and the checkpoint that it continues from; no other process has it within the block.
-
-    Raises ConfigError where another process is at work on it.
-    """
-    run = Run(path, settings, shlex.join(["python", *sys.argv]))
-    with run.held(make=not resume):
-        yield run, run.resume() if resume else run.create()
-
-
 @contextmanager
 def preparing(run: Run) -> Iterator[None]:
     """Get ready to train within the block: a new run whose data turn out to be wrong there leaves nothing behind."""
@@ -96,29 +213,3 @@ def preparing(run: Run) -> Iterator[None]:
     except (ToolkitError, MemoryError):
         run.discard()
         raise
-
-
-def carry_out(trainer: Trainer, saved: Checkpoint | None, quiet: bool) -> None:
-    """Train, from a checkpoint or from the beginning, and say how it went.
-
-    Raises Stopped where a signal ended it: what there is by then is saved.
-    """
-    state = trainer.train(saved)
-    if trainer.interrupted:
-        raise Stopped(trainer.interrupted, f"stopped at update {state.update}, go on with --resume")
-    told = f"trained {state.update} updates in {state.seconds:.0f} s; best: update {state.best_update}"
-    tell(quiet, told)
-
-
-def export(directory: Path, model: Model, metrics: dict[str, Any], tokenizer: Tokenizer) -> None:
-    """Write the model by itself in float16: only what a reader of it needs."""
-    with new_directory(directory) as new:
-        save_model(model, new, metrics, half=True)
-        tokenizer.save(new)
-
-
-def tell(quiet: bool, *lines: str) -> None:
-    """Say something on the way, on standard error."""
-    if not quiet:
-        for line in lines:
-            display.tell(line)

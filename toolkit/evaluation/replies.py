@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from toolkit.data.conversations import Question
+from toolkit.data.conversations import Question, read_tests
 from toolkit.decoding import ContinuationConfig, generate
 from toolkit.errors import DataError
 from toolkit.evaluation.scores import normalise_for_match, stripped
@@ -106,6 +106,18 @@ def fitting_questions(questions: Sequence[Question], template: ChatTemplate, max
         if len(prompt) < max_length:
             found.append(question)
     return found
+
+
+def read_questions(path: Path, template: ChatTemplate, max_length: int) -> tuple[list[Question], int]:
+    """Read the questions of a file that leave room for a reply -> them, and the number of the others.
+
+    Raises DataError where there are none, and as `fitting_questions` does.
+    """
+    questions = list(read_tests(path))
+    found = fitting_questions(questions, template, max_length)
+    if not found:
+        raise DataError(f"{path} has no question that leaves room for a reply: give shorter ones")
+    return found, len(questions) - len(found)
 
 
 def generate_replies(

@@ -172,7 +172,7 @@ def obey(command: str, *flags: str) -> int:
             return main([verb, *words])
         with patch("toolkit.commands.recipe.parse_flags", _parsed_once):
             script = recipe(verb)
-            run_recipe(getattr(script, "defaults", script.Recipe), script.main, words)
+            run_recipe(getattr(script, "defaults", script.Settings), script.train, words)
     except SystemExit as leaving:
         return leaving.code
     finally:
