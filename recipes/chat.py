@@ -17,28 +17,11 @@ from typing import Any, Literal
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import aligned
-from toolkit.commands.recipe import (
-    OF_LANGUAGE,
-    Recipe,
-    digest_of_model,
-    figures,
-    preparing,
-    refuse,
-    run_recipe,
-    words_after,
-)
+from toolkit.commands.recipe import OF_LANGUAGE, Recipe, figures, preparing, refuse, run_recipe, words_after
 from toolkit.data.conversation_corpus import ConversationCorpus
 from toolkit.data.conversations import Question, read_conversations
 from toolkit.data.embedded import CORPORA
-from toolkit.evaluation.replies import (
-    Style,
-    evaluate_replies,
-    generate_replies,
-    one_line,
-    read_questions,
-    summary,
-    table,
-)
+from toolkit.evaluation import replies
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
@@ -102,9 +85,9 @@ def train(recipe: Settings) -> None:
     if not given:
         given, valid, tests = EMBEDDED, (DATA / "valid.jsonl",), tests or DATA / "test.jsonl"
     files = {shown(path): path for path in (*given, *valid, *([tests] if tests else []), recipe.style)}
-    digests = recipe.digests(files) | ({"start": digest_of_model(before.model)} if before else {})
+    digests = recipe.digests(files, **({"start": before.model} if before else {}))
     changed = {"tests": shown(tests) if tests else "", "style": shown(recipe.style)}
-    style = Style.read(recipe.style)
+    style = replies.Style.read(recipe.style)
     with recipe.opened(recipe.settings(digests, ["model"] if before else [], **changed)) as (run, saved):
         with preparing(run):
             tokenizer = before.tokenizer if before else learned_tokenizer(recipe, given)
@@ -112,7 +95,7 @@ def train(recipe: Settings) -> None:
             config = replace(config, template=recipe.template)  # from now on it knows one
             template = make_template(recipe.template, tokenizer, config.begin)
             corpus = prepare(recipe, run, template, config, given, valid)
-            questions, left_out = read_questions(tests, template, config.max_length) if tests else ([], 0)
+            questions, left_out = replies.read_questions(tests, template, config.max_length) if tests else ([], 0)
             if left_out:
                 recipe.tell(f"{tests}: left out {left_out} of {left_out + len(questions)} questions, too long")
             task = make_task(recipe, corpus, config)
@@ -161,21 +144,28 @@ def make_task(recipe: Settings, corpus: ConversationCorpus, config: GPTConfig) -
 
 def some_replies(template: ChatTemplate, questions: list[Question], model: GPT) -> Evaluation:
     """Write some replies of the model by now: nothing to score, something to look at."""
-    found = generate_replies(model, template, [question.prompt for question in questions])
+    found = replies.generate_replies(model, template, [question.prompt for question in questions])
     pairs = zip(questions, found, strict=True)
-    return Evaluation({}, [one_line(f"{question.prompt[-1].content} → {reply.text}") for question, reply in pairs])
+    return Evaluation(
+        {}, [replies.one_line(f"{question.prompt[-1].content} → {reply.text}") for question, reply in pairs]
+    )
 
 
 def score(
-    recipe: Settings, model: GPT, task: LanguageTask, template: ChatTemplate, questions: list[Question], style: Style
+    recipe: Settings,
+    model: GPT,
+    task: LanguageTask,
+    template: ChatTemplate,
+    questions: list[Question],
+    style: replies.Style,
 ) -> tuple[dict[str, Any], list[str]]:
     """Score a model on the validation set and by its replies, and show one of each kind."""
     scores, found, lines = task.evaluated(model), {}, []
     if questions:
-        results = evaluate_replies(model, template, questions, style)
-        found["replies"] = summary(each.judgement for each in results)
+        results = replies.evaluate_replies(model, template, questions, style)
+        found["replies"] = replies.summary(each.judgement for each in results)
         first = {each.question.kind: " → ".join(each.shown()) for each in reversed(results)}
-        lines = [*first.values(), "", *aligned(table(found["replies"]))]
+        lines = [*first.values(), "", *aligned(replies.table(found["replies"]))]
     lines += [f"validation, replies only: {figures(scores)}", f"talk with it: toolkit chat --model {recipe.run}"]
     return {"validation_full": scores, **found}, lines
 

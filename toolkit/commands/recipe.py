@@ -83,12 +83,17 @@ class Recipe:
         own = {_SETTING.get(name, name): _plain(value) for name, value in own.items()}
         return own | {"data": dict(data)}
 
-    def digests(self, files: Mapping[str, Path]) -> dict[str, str]:
-        """Digest files, those of an embedded corpus made first.  Raises DataError for what can be read only once."""
+    def digests(self, files: Mapping[str, Path], **models: Model) -> dict[str, str]:
+        """Digest files, those of an embedded corpus made first, and the values of models.
+
+        Raises DataError for files that can be read only once.
+        """
         make_embedded(files.values(), self.quiet)
         for path in files.values():
             refuse_pipe(path)
-        return {name: digest_of_files([path])[:16] for name, path in files.items()}
+        digests = {name: digest_of_files([path]) for name, path in files.items()}
+        digests |= {name: hashlib.sha256(model.vector).hexdigest() for name, model in models.items()}
+        return {name: digest[:16] for name, digest in digests.items()}
 
     @contextmanager
     def opened(self, settings: dict[str, Any]) -> Iterator[tuple[Run, Checkpoint | None]]:
@@ -151,10 +156,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     return str(value) if isinstance(value, Path) else value
-
-
-def digest_of_model(model: Model) -> str:
-    return hashlib.sha256(model.vector).hexdigest()[:16]
 
 
 def figures(scores: Mapping[str, float]) -> str:

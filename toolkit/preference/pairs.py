@@ -1,16 +1,19 @@
 """Pairs of a better and a worse reply to a prompt, as a task, and reward models, which are trained on them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from toolkit.data.preferences import Preference, read_preferences
 from toolkit.errors import DataError
 from toolkit.functional.arrays import Array
 from toolkit.functional.preference_loss import preference_loss, preference_loss_backward
 from toolkit.models.reward import RewardModel
 from toolkit.nn.tape import Tape
 from toolkit.preference.replies import whole_texts
+from toolkit.tokenization.chat_template import ChatTemplate
 from toolkit.training.task import Bucketed, Share, Task
 
 
@@ -44,6 +47,26 @@ class Pairs(Bucketed, Sequence[PairExample]):
         read = [2 * len(prompt) + len(chosen) + len(rejected) for prompt, chosen, rejected in self._pairs]
         self.target_lengths = np.array(read, np.int32)
 
+    @classmethod
+    def read(cls, path: Path, template: ChatTemplate, max_length: int, tell: Callable[[str], None]) -> "Pairs":
+        """Read the preferences of a file, and tell of those that are longer than the model reads.
+
+        Raises DataError where no other is left, and, naming the place, for text that the tokenizer cannot read.
+        """
+        pairs = [_encoded(template, preference) for preference in read_preferences(path)]
+        fitting = [pair for pair in pairs if len(pair[0]) + max(map(len, pair[1:])) <= max_length]
+        if not pairs:
+            raise DataError(f"{path} has no pair of replies of which one is better: rank them")
+        if left_out := len(pairs) - len(fitting):
+            tell(f"{path}: left out {left_out} of {len(pairs)} pairs, longer than the model reads")
+        if not fitting:
+            raise DataError(f"{path} has no pair of replies that the model can read: give shorter conversations")
+        return cls(fitting, max_length)
+
+    def prompts(self) -> list[Array]:
+        """Return every prompt once, in order."""
+        return list({pair.prompt.tobytes(): pair.prompt for pair in self}.values())
+
     def __len__(self) -> int:
         return len(self._pairs)
 
@@ -55,6 +78,14 @@ class Pairs(Bucketed, Sequence[PairExample]):
         chosen = [self._pairs[number] for number in numbers]
         prompts = [pair.prompt for pair in chosen for _ in range(2)]
         return prompts, [reply for pair in chosen for reply in (pair.chosen, pair.rejected)]
+
+
+def _encoded(template: ChatTemplate, preference: Preference) -> tuple[list[int], list[int], list[int]]:
+    try:
+        replies = [[*template.content(text), template.end] for text in (preference.chosen, preference.rejected)]
+        return template.prompt(preference.prompt), *replies
+    except DataError as error:
+        raise DataError(f"{preference.place}: {error}") from error
 
 
 class PairSums(NamedTuple):

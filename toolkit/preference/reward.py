@@ -1,18 +1,46 @@
 """A reward model as the judge of PPO, on a scale that does not depend on the model's own."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from toolkit.errors import DataError
+from toolkit.errors import DataError, ModelError
 from toolkit.functional.arrays import Array
-from toolkit.models.gpt import GPT
-from toolkit.models.reward import RewardModel, copy_values
+from toolkit.language_model import LanguageModel
+from toolkit.models.gpt import GPT, GPTConfig
+from toolkit.models.reward import RewardModel, copy_values, settings_like
+from toolkit.models.shelf import read_model
+from toolkit.models.storage import load_model
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.preference.ppo import PPOConfig
 from toolkit.preference.replies import Reply, together, whole_texts, write_replies
+from toolkit.tokenization import Tokenizer, load_tokenizer
+
+
+def read_judge(name: str, chat: LanguageModel, start: str) -> RewardModel:
+    """Read the judge of PPO; `start` is the name of the chat model.
+
+    Raises ModelError where it is another kind of model, of another shape, or reads other ids.
+    """
+
+    def read(directory: Path) -> tuple[RewardModel, Tokenizer]:
+        model = load_model(directory)
+        if not isinstance(model, RewardModel):
+            raise ModelError(f"{name} is no reward model: train one with --method reward")
+        return model, load_tokenizer(directory)
+
+    model, tokenizer = read_model(name, read)
+    own, other = (vars(settings_like(GPTConfig, each.config, dropout=False)) for each in (model, chat.model))
+    if differ := [setting for setting in own if own[setting] != other[setting]]:
+        raise ModelError(f"{name} has another {', '.join(differ)} than {start}: train it from the same model")
+    one, two = ([each.piece(token) for token in range(each.vocab_size)] for each in (tokenizer, chat.tokenizer))
+    if one != two:
+        raise ModelError(f"{name} reads other tokens than {start}: train it from the same model")
+    return model
+
 
 # This many replies give mean and standard deviation to a few percent.
 _MOST = 256

@@ -86,9 +86,8 @@ def describe_changes(before: dict[str, Any], now: dict[str, Any]) -> str:
     """
     before, now = flat_settings(before), flat_settings(now)
     # A setting that an older version did not have is no change where it is empty or off.
-    changed = sorted(
-        name for name in before.keys() | now.keys() if (before.get(name) or None) != (now.get(name) or None)
-    )
+    names = sorted(before.keys() | now.keys())
+    changed = [name for name in names if (before.get(name) or None) != (now.get(name) or None)]
     data = [name.removeprefix("data.") for name in changed if name.startswith("data.")]
     others = [name for name in changed if not name.startswith("data.")]
     shown = [f"{name}: {before.get(name, _ABSENT)} → {now.get(name, _ABSENT)}" for name in others[:_MOST_SHOWN]]
