@@ -20,7 +20,7 @@ from toolkit.commands.console import aligned
 from toolkit.commands.recipe import OF_LANGUAGE, Recipe, figures, preparing, refuse, run_recipe, words_after
 from toolkit.data.conversation_corpus import ConversationCorpus
 from toolkit.data.conversations import Question, read_conversations
-from toolkit.data.embedded import CORPORA
+from toolkit.data.embedded import CORPORA, make_embedded
 from toolkit.evaluation import replies
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
@@ -84,10 +84,11 @@ def train(recipe: Settings) -> None:
     given, valid, tests = recipe.conversations, recipe.valid_conversations, recipe.tests
     if not given:
         given, valid, tests = EMBEDDED, (DATA / "valid.jsonl",), tests or DATA / "test.jsonl"
+    make_embedded([recipe.style], recipe.quiet)
+    style = replies.Style.read(recipe.style)
     files = {shown(path): path for path in (*given, *valid, *([tests] if tests else []), recipe.style)}
     digests = recipe.digests(files, **({"start": before.model} if before else {}))
     changed = {"tests": shown(tests) if tests else "", "style": shown(recipe.style)}
-    style = replies.Style.read(recipe.style)
     with recipe.opened(recipe.settings(digests, ["model"] if before else [], **changed)) as (run, saved):
         with preparing(run):
             tokenizer = before.tokenizer if before else learned_tokenizer(recipe, given)
@@ -104,7 +105,8 @@ def train(recipe: Settings) -> None:
             build = partial(GPT, config)
             trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet, start)
         recipe.fit(trainer, saved, *corpus.describe(), f"{trainer.model.parameter_count:,} parameters")
-        recipe.finish(run, tokenizer, lambda model, _: score(recipe, model, task, template, questions, style))
+        asked = template, questions, style
+        recipe.finish(run, tokenizer, lambda model, _: score(recipe, model, task, asked))
 
 
 def shown(path: Path) -> str:
@@ -145,24 +147,16 @@ def make_task(recipe: Settings, corpus: ConversationCorpus, config: GPTConfig) -
 def some_replies(template: ChatTemplate, questions: list[Question], model: GPT) -> Evaluation:
     """Write some replies of the model by now: nothing to score, something to look at."""
     found = replies.generate_replies(model, template, [question.prompt for question in questions])
-    pairs = zip(questions, found, strict=True)
-    return Evaluation(
-        {}, [replies.one_line(f"{question.prompt[-1].content} → {reply.text}") for question, reply in pairs]
-    )
+    asked = (question.prompt[-1].content for question in questions)
+    lines = [f"{question} → {reply.text}" for question, reply in zip(asked, found, strict=True)]
+    return Evaluation({}, list(map(replies.one_line, lines)))
 
 
-def score(
-    recipe: Settings,
-    model: GPT,
-    task: LanguageTask,
-    template: ChatTemplate,
-    questions: list[Question],
-    style: replies.Style,
-) -> tuple[dict[str, Any], list[str]]:
+def score(recipe: Settings, model: GPT, task: LanguageTask, asked: tuple) -> tuple[dict[str, Any], list[str]]:
     """Score a model on the validation set and by its replies, and show one of each kind."""
     scores, found, lines = task.evaluated(model), {}, []
-    if questions:
-        results = replies.evaluate_replies(model, template, questions, style)
+    if asked[1]:  # questions, beside the template and the style
+        results = replies.evaluate_replies(model, *asked)
         found["replies"] = replies.summary(each.judgement for each in results)
         first = {each.question.kind: " → ".join(each.shown()) for each in reversed(results)}
         lines = [*first.values(), "", *aligned(replies.table(found["replies"]))]

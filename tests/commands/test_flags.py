@@ -39,6 +39,12 @@ class Recipe:
     loud: bool = False
     training: Inner = field(default_factory=Inner)
 
+    def check(self) -> None:
+        """Nothing is wrong."""
+
+    def of_each_seed(self) -> list["Recipe"]:
+        return [self]
+
 
 GOOD = ["a", "b", "--where", "c"]
 
