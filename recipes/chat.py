@@ -20,7 +20,7 @@ from toolkit.commands.console import aligned
 from toolkit.commands.recipe import OF_LANGUAGE, Recipe, figures, preparing, refuse, run_recipe, words_after
 from toolkit.data.conversation_corpus import ConversationCorpus
 from toolkit.data.conversations import Question, read_conversations
-from toolkit.data.embedded import CORPORA, make_embedded
+from toolkit.data.embedded import CORPORA
 from toolkit.evaluation import replies
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
@@ -84,7 +84,7 @@ def train(recipe: Settings) -> None:
     given, valid, tests = recipe.conversations, recipe.valid_conversations, recipe.tests
     if not given:
         given, valid, tests = EMBEDDED, (DATA / "valid.jsonl",), tests or DATA / "test.jsonl"
-    make_embedded([recipe.style], recipe.quiet)
+    recipe.make_ready([recipe.style])
     style = replies.Style.read(recipe.style)
     files = {shown(path): path for path in (*given, *valid, *([tests] if tests else []), recipe.style)}
     digests = recipe.digests(files, **({"start": before.model} if before else {}))

@@ -3,7 +3,7 @@
 import hashlib
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -83,14 +83,15 @@ class Recipe:
         own = {_SETTING.get(name, name): _plain(value) for name, value in own.items()}
         return own | {"data": dict(data)}
 
-    def digests(self, files: Mapping[str, Path], **models: Model) -> dict[str, str]:
-        """Digest files, those of an embedded corpus made first, and the values of models.
-
-        Raises DataError for files that can be read only once.
-        """
-        make_embedded(files.values(), self.quiet)
-        for path in files.values():
+    def make_ready(self, paths: Iterable[Path]) -> None:
+        """Make those files that belong to an embedded corpus.  Raises DataError for what can be read only once."""
+        make_embedded(paths, self.quiet)
+        for path in paths:
             refuse_pipe(path)
+
+    def digests(self, files: Mapping[str, Path], **models: Model) -> dict[str, str]:
+        """Digest files, made ready first, and the values of models."""
+        self.make_ready(files.values())
         digests = {name: digest_of_files([path]) for name, path in files.items()}
         digests |= {name: hashlib.sha256(model.vector).hexdigest() for name, model in models.items()}
         return {name: digest[:16] for name, digest in digests.items()}
