@@ -63,13 +63,16 @@ class Timing(NamedTuple):
     at_once_products: int  # multiplications of the pass, each with an addition
     recurrent_products: int
 
+    @property
+    def speeds(self) -> tuple[float, float]:
+        """Billions of multiplications and additions a second: of the block at once, of the recurrent layer."""
+        return 2e-9 * self.at_once_products / self.at_once, 2e-9 * self.recurrent_products / self.recurrent
+
 
 def block_model(longest: int, width: int = 128) -> GPT:
     """Make a language model of one block with random values, that reads up to `longest` tokens."""
-    config = GPTConfig(
-        vocab_size=_VOCABULARY, width=width, layers=1, heads=4, feed_forward=4 * width, max_length=longest
-    )
-    model = GPT(config)
+    sizes = {"width": width, "layers": 1, "heads": 4, "feed_forward": 4 * width}
+    model = GPT(GPTConfig(vocab_size=_VOCABULARY, max_length=longest, **sizes))
     model.allocate()
     model.initialize(np.random.default_rng(0))
     return model
@@ -132,7 +135,14 @@ def parallel_page(
     lengths = sorted(set(lengths))
     if not lengths or lengths[0] < 1 or lengths[-1] > _LONGEST:
         raise ConfigError(f"lengths are {', '.join(map(str, lengths)) or 'none'}: give some from 1 to {_LONGEST}")
-    ids, cut = _read(owner, text or default_text(owner.tokenizer))
+    cut: list[str] = []
+    begin, most = [BOS] * owner.model.config.begin, owner.model.config.max_length
+    read = text_ids(owner.tokenizer, text or default_text(owner.tokenizer), most - len(begin), cut)
+    if not read:
+        raise DataError("the text has no tokens: there is nothing to read")
+    ids = [*begin, *read]
+    if len(ids) > _MOST_TOKENS:
+        cut.append(f"The table of positions shows the first {_MOST_TOKENS}; the largest difference is of all.")
     model = block_model(lengths[-1])
     with threadpool_limits(1, "blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         sections = [
@@ -151,17 +161,6 @@ def parallel_page(
     )
 
 
-def _read(owner: LanguageModel, text: str) -> tuple[list[int], list[str]]:
-    cut: list[str] = []
-    begin = [BOS] * owner.model.config.begin
-    ids = [*begin, *text_ids(owner.tokenizer, text, owner.model.config.max_length - len(begin), cut)]
-    if len(ids) == len(begin):
-        raise DataError("the text has no tokens: there is nothing to read")
-    if len(ids) > _MOST_TOKENS:
-        cut.append(f"The table of positions shows the first {_MOST_TOKENS}; the largest difference is of all.")
-    return ids, cut
-
-
 def _equal_section(owner: LanguageModel, ids: list[int]) -> Section:
     together, single = all_at_once(owner.model, ids), one_at_a_time(owner.model, ids)
     check_finite(together)
@@ -175,17 +174,13 @@ def _equal_section(owner: LanguageModel, ids: list[int]) -> Section:
     size = float(np.abs(together).max())
     return Section(
         "All positions at once equal one at a time",
-        (
-            f"The language model reads {len(ids)} tokens twice: in one pass, where the causal mask hides from "
-            "every position what comes after it; and token by token over the KV cache, as it would in generating. "
-            f"The scores of all {together.shape[1]} tokens as the next one, at every position:"
-        ),
+        f"The language model reads {len(ids)} tokens twice: in one pass, where the causal mask hides from "
+        "every position what comes after it; and token by token over the KV cache, as it would in generating. "
+        f"The scores of all {together.shape[1]} tokens as the next one, at every position:",
         Table(("t", "read", "next, all at once", "next, one at a time", "largest difference"), rows, (1, 2, 3)),
-        (
-            f"No score differs by more than {apart.max():.1e}, where the largest is {size:.1f}: the rounding of "
-            "float32, which adds in another order. This is why training reads whole texts: T predictions "
-            "for one pass."
-        ),
+        f"No score differs by more than {apart.max():.1e}, where the largest is {size:.1f}: the rounding of "
+        "float32, which adds in another order. This is why training reads whole texts: T predictions "
+        "for one pass.",
     )
 
 
@@ -203,7 +198,7 @@ def _time_section(timings: Sequence[Timing], width: int) -> Section:
             f"{1e3 * each.one_at_a_time:.2f}",
             f"{1e3 * each.recurrent:.2f}",
             f"{each.one_at_a_time / each.at_once:.1f}",
-            *(f"{speed:.1f}" for speed in _speeds(each)),
+            *(f"{speed:.1f}" for speed in each.speeds),
             f"{each.apart:.0e}",
         )
         for each in timings
@@ -211,30 +206,21 @@ def _time_section(timings: Sequence[Timing], width: int) -> Section:
     header = ("T", "at once", "one at a time", "recurrent", "ratio", "at once", "recurrent", "apart")
     return Section(
         "What it takes, by length",
-        (
-            f"A block of attention and feed-forward, and a recurrent layer, both {width} wide with random values; "
-            "medians of three runs with BLAS held to one thread. They differ from machine to machine and a little "
-            "from run to run."
-        ),
+        f"A block of attention and feed-forward, and a recurrent layer, both {width} wide with random values; "
+        "medians of three runs with BLAS held to one thread. They differ from machine to machine and a little "
+        "from run to run.",
         Curves("seconds to read T tokens", lines, "T, tokens", "seconds", log_x=True, log_y=True),
         "Milliseconds; how many times longer the block takes one at a time; billions of multiplications and "
         "additions a second; and how far the scores of the two ways are apart:",
         Table(header, rows, ()),
-        _told_of(timings[-1], width),
+        _conclusion(timings[-1], width),
     )
 
 
-def _speeds(timing: Timing) -> tuple[float, float]:
-    """Compute billions of multiplications and additions a second -> (the block at once, the recurrent layer)."""
-    products = (timing.at_once_products, timing.at_once), (timing.recurrent_products, timing.recurrent)
-    block, recurrent = (2e-9 * count / seconds for count, seconds in products)
-    return block, recurrent
-
-
-def _told_of(last: Timing, width: int) -> str:
+def _conclusion(last: Timing, width: int) -> str:
     """Say what the figures of the greatest length show, for and against."""
     attention = last.length * (last.length + 1) * width
-    block, recurrent = _speeds(last)
+    block, recurrent = last.speeds
     less, share = last.at_once_products / last.recurrent_products, last.recurrent / last.at_once
     slower = "So on one core it is not the slower one" if share <= 1 else "Here it is the slower one even so"
     return (
@@ -250,10 +236,7 @@ def _told_of(last: Timing, width: int) -> str:
 
 
 def _why_section() -> Section:
-    rows = [
-        ("self-attention", "T² · D", "1", "1"),
-        ("recurrent layer", "T · D²", "T", "T"),
-    ]
+    rows = [("self-attention", "T² · D", "1", "1"), ("recurrent layer", "T · D²", "T", "T")]
     return Section(
         "Steps that wait for one another",
         Formula(
@@ -274,24 +257,20 @@ def _reach_section(found: dict[str, list[float]]) -> Section:
         drawn[name] = tuple(zip(*points, strict=True))
     return Section(
         "How much the last position depends on the first",
-        (
-            f"One layer each, {WIDTH} wide, with random values as training begins with, over random inputs: a "
-            "block of attention, and recurrent layers whose U has its largest eigenvalue at the radius. A backward "
-            "pass for every entry of the last output, read at the first input, gives the whole Jacobian; its norm:"
-        ),
+        f"One layer each, {WIDTH} wide, with random values as training begins with, over random inputs: a "
+        "block of attention, and recurrent layers whose U has its largest eigenvalue at the radius. A backward "
+        "pass for every entry of the last output, read at the first input, gives the whole Jacobian; its norm:",
         Formula("‖ ∂ output at T / ∂ input at 1 ‖\ndistance = T − 1"),
         Curves("the first input's part in the last output", drawn, "distance", "norm", log_x=True, log_y=True),
         Table(("distance", *found), rows, ()),
         _changes(found),
-        (
-            "Attention falls like 1 / T: before training every position takes about an equal share from each of "
-            "the T it sees. The path is one step whatever the distance, so training can give one far position "
-            "nearly all of the weight. In the recurrence every step between multiplies by Uᵀ and by 1 − h² ≤ 1, so "
-            "the gradient falls or grows exponentially. Up to radius 1 it vanishes; above, it grows, here to "
-            f"{max(steepest):.2g} at distance {_DISTANCES[int(np.argmax(steepest))]}, until the states have grown "
-            "too and tanh, flat by then, holds it down; with U larger still it explodes (Bengio, Simard and "
-            f"Frasconi 1994). Points below {_LEAST_DRAWN:g} are in the table and not in the picture."
-        ),
+        "Attention falls like 1 / T: before training every position takes about an equal share from each of "
+        "the T it sees. The path is one step whatever the distance, so training can give one far position "
+        "nearly all of the weight. In the recurrence every step between multiplies by Uᵀ and by 1 − h² ≤ 1, so "
+        "the gradient falls or grows exponentially. Up to radius 1 it vanishes; above, it grows, here to "
+        f"{max(steepest):.2g} at distance {_DISTANCES[int(np.argmax(steepest))]}, until the states have grown "
+        "too and tanh, flat by then, holds it down; with U larger still it explodes (Bengio, Simard and "
+        f"Frasconi 1994). Points below {_LEAST_DRAWN:g} are in the table and not in the picture.",
     )
 
 

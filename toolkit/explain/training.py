@@ -149,11 +149,9 @@ def _loss_section(taught: Lesson, pass_: Forced, total: float) -> Section:
             f"mean = sum / {count} = {pass_.loss:.4f}\n"
             f"perplexity = exp(mean) = {perplexity}"
         ),
-        (
-            f"The most probable token is the right one at {right} of {count} positions. A loss of 0 would be "
-            f"certainty; a model that knows nothing has log {len(taught.prior)} = "
-            f"{math.log(len(taught.prior)):.3f} at every position."
-        ),
+        f"The most probable token is the right one at {right} of {count} positions. A loss of 0 would be "
+        f"certainty; a model that knows nothing has log {len(taught.prior)} = "
+        f"{math.log(len(taught.prior)):.3f} at every position.",
     )
 
 
@@ -167,22 +165,18 @@ def _smoothing_section(taught: Lesson, pass_: Forced) -> Section:
     smoothed = (1 - smoothing) * pass_.losses - smoothing * pass_.mean_log_probs
     return Section(
         "Label smoothing",
-        (
-            f"This model was trained with label_smoothing {smoothing}: the target of a position is not the right "
-            f"token alone, but a distribution. Here the rest is spread over all {others} tokens of text and the "
-            "end mark; training takes those that occur in its corpus."
-        ),
+        f"This model was trained with label_smoothing {smoothing}: the target of a position is not the right "
+        f"token alone, but a distribution. Here the rest is spread over all {others} tokens of text and the "
+        "end mark; training takes those that occur in its corpus.",
         Formula(
             f"q(right token) = 1 − ε + ε/{others} = {own:.5f}\n"
             f"q(any other)   = ε/{others} = {each:.2e}\n"
             "loss_t = (1 − ε) · (−log p_t) + ε · (−mean log p over those tokens)\n"
             f"sum = {smoothed.sum():.4f}    (model.loss with smoothing gives {real.loss:.4f})"
         ),
-        (
-            f"No prediction has a smoothed loss below the entropy of q, {least:.4f} a token, and p = q = {own:.4f} "
-            f"reaches it. So a token that the model knows by heart keeps a plain loss of about −log {own:.4f} = "
-            f"{-math.log(own):.4f}, and is never driven to p = 1. What follows differentiates the plain loss."
-        ),
+        f"No prediction has a smoothed loss below the entropy of q, {least:.4f} a token, and p = q = {own:.4f} "
+        f"reaches it. So a token that the model knows by heart keeps a plain loss of about −log {own:.4f} = "
+        f"{-math.log(own):.4f}, and is never driven to p = 1. What follows differentiates the plain loss.",
     )
 
 
