@@ -9,14 +9,14 @@ from toolkit.errors import ConfigError
 
 
 class Example(NamedTuple):
-    """One pair: ids without begin and end markers, int32, shapes (S,) and (T,)."""
+    """A pair as ids, without BOS and EOS, int32, shapes (S,) and (T,)."""
 
     source: np.ndarray
     target: np.ndarray
 
 
 def lengths_of(examples: Sequence[Example], indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens of every source and of every target of the examples with these indices, each (B,)."""
+    """Count the tokens of every source and of every target of the examples with these indices, each (B,)."""
     if hasattr(examples, "source_lengths"):  # on the disk, where no example should be touched for this
         return examples.source_lengths[indices].astype(np.int64), examples.target_lengths[indices].astype(np.int64)
     chosen = [examples[index] for index in indices]
@@ -26,7 +26,7 @@ def lengths_of(examples: Sequence[Example], indices: np.ndarray) -> tuple[np.nda
 
 
 def target_ids(examples: Sequence[Example]) -> Iterator[np.ndarray]:
-    """The ids of all targets, some at a time."""
+    """Yield the ids of all targets, some at a time."""
     if hasattr(examples, "target_ids"):
         return examples.target_ids()
     return (example.target for example in examples)
@@ -86,7 +86,7 @@ def split_batch(indices: np.ndarray, examples: Sequence[Example], parts: int) ->
 
 
 def _times(repeats: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """How often each example comes: what is left of a whole number is rounded up with that probability.
+    """Draw the number of times that each example comes: a fraction is rounded up with its probability.
 
     The roundings are drawn together (systematic sampling in random order), so that the epoch is never longer or
     shorter than the sum of `repeats` by more than one.
@@ -99,12 +99,12 @@ def _times(repeats: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _blur(lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Every length, some of them made a little longer: by one for a short sentence, by up to 5 % + 1 for a long one."""
+    """Lengthen some of the lengths a little: by one for a short sentence, by up to 5 % + 1 for a long one."""
     return (lengths + rng.random(len(lengths)) * (1 + 0.05 * lengths)).astype(np.int64)
 
 
 def _cut(tokens: np.ndarray, budget: int) -> np.ndarray:
-    """Where batches start when consecutive examples fill them up to `budget` tokens."""
+    """Find the starts of batches that consecutive examples fill up to `budget` tokens."""
     ends = np.cumsum(tokens)
     starts = [0]
     while True:

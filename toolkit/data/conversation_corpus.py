@@ -34,7 +34,7 @@ _PLACES = 3  # that are named of what was shortened or left out
 
 @dataclass
 class TooLong:
-    """Conversations that are too long: how many, of how many exchanges that were dropped, and where the first are."""
+    """Count of conversations that are too long, and of their dropped exchanges; places of the first ones."""
 
     conversations: int = 0
     exchanges: int = 0
@@ -94,11 +94,11 @@ class ConversationCorpus(Corpus):
         return cls(directory)
 
     def ids(self, split: Split) -> RaggedStore:
-        """The ids of a set, a sequence for each conversation; its last id is supervised."""
+        """Return the ids of a set, a sequence for each conversation; its last id is supervised."""
         return self._ids[split]
 
     def supervised(self, split: Split) -> RaggedStore:
-        """Beside `ids`, in the same places: 1 for what is to be learned, 0 for all else."""
+        """Return, in the places of `ids`, 1 for an id that is to be learned and 0 for any other."""
         return self._supervised[split]
 
     def text_bytes(self, split: Split) -> int:
@@ -143,7 +143,7 @@ _WORDS = {
 
 @dataclass
 class _Counts:
-    """What became of the conversations of a set. bytes: of the text of replies."""
+    """Counts of the conversations of a set. bytes: of the text of replies."""
 
     conversations: int = 0
     exchanges: int = 0
@@ -170,7 +170,7 @@ class _Builder(ExitStack):
         }
 
     def read(self, paths: Sequence[Path], split: Split, quiet: bool, one_in: int = 0, seed: int = 0) -> None:
-        """Write the conversations of files; with `one_in`, one in so many is validated on."""
+        """Write the conversations of files; one of every `one_in`, if that is not 0, is validated on."""
         rng, draw = np.random.default_rng(seed), 0
         number = 0
         for together in chunks(self._reading(paths, split, quiet), _TOGETHER):

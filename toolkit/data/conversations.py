@@ -30,7 +30,7 @@ class Conversation(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What a model is asked, the last message being the user's; its kind; the replies that are right, in their core."""
+    """A question to a model, the last message being the user's; its kind; the replies that are right, in their core."""
 
     prompt: tuple[Message, ...]
     kind: str
@@ -39,7 +39,7 @@ class Question(NamedTuple):
 
 
 def read_conversations(path: Path) -> Iterator[Conversation]:
-    """The conversations of a file, read from the disk as they are asked for; contents in Unicode normal form C.
+    """Read the conversations of a file, from the disk as they are asked for; contents in Unicode normal form C.
 
     Raises DataError, naming file, line and message, for what `read_objects` and `check_conversation` refuse, for
     another form, for a conversation that does not end with a reply, and for replies that are marked as not to be
@@ -56,7 +56,7 @@ def read_conversations(path: Path) -> Iterator[Conversation]:
 
 
 def read_tests(path: Path) -> Iterator[Question]:
-    """The objects {"messages": [… of the user], "kind": "…", "accept": ["…", …]} of a file; contents in normal form C.
+    """Read the objects {"messages": [… of the user], "kind": "…", "accept": ["…", …]} of a file; in normal form C.
 
     Raises DataError, naming file and line, for what `read_objects` and `check_conversation` refuse, for a last message
     that is not the user's and for no right reply.
@@ -96,7 +96,7 @@ def _messages(item: Item) -> list[Message]:
 
 
 def parse_prompt(value: Any, where: str) -> list[Message]:
-    """A prompt in JSON: text, which is a message of the user, or a conversation that ends with one.
+    """Read a prompt from JSON: text, which is a message of the user, or a conversation that ends with one.
 
     Raises DataError, beginning with `where`.
     """
@@ -107,7 +107,7 @@ def parse_prompt(value: Any, where: str) -> list[Message]:
 
 
 def parse_reply(value: Any, where: str, first: int) -> list[Message]:
-    """What follows a prompt, in JSON: text, which is a reply, or messages, of which `first` is the number of the first.
+    """Read what follows a prompt from JSON: text, which is a reply, or messages; `first`: the number of the first one.
 
     Raises DataError, beginning with `where`, for anything else; the order of the messages is not looked at.
     """
@@ -115,14 +115,14 @@ def parse_reply(value: Any, where: str, first: int) -> list[Message]:
 
 
 def required(fields: dict[str, Any], name: str, place: str) -> Any:
-    """A field. Raises DataError where there is none."""
+    """Return a field. Raises DataError where there is none."""
     if name not in fields:
         raise DataError(f"{place} has no {name}, only {listed_fields(fields)}: write it, or delete the object")
     return fields[name]
 
 
 def text_field(fields: dict[str, Any], name: str, place: str) -> str:
-    """A field that is text, empty where there is none. Raises DataError for another type."""
+    """Return a field that is text, empty where there is none. Raises DataError for another type."""
     value = fields.get(name, "")
     if not isinstance(value, str):
         raise DataError(f"{place}: {name} is {json_kind(value)}: give text")
@@ -130,7 +130,7 @@ def text_field(fields: dict[str, Any], name: str, place: str) -> str:
 
 
 def listed_fields(fields: dict[str, Any]) -> str:
-    """The names of fields, for a sentence."""
+    """List the names of fields, for a sentence."""
     return ", ".join(list(fields)[:8]) or "nothing"
 
 
@@ -139,7 +139,7 @@ def _said(role: str, content: str) -> dict[str, str]:
 
 
 def _usual_names(message: Any) -> Any:
-    """A message of ShareGPT's form with the usual names; any other as it is."""
+    """Give a message of ShareGPT's form the usual names; any other stays as it is."""
     if not isinstance(message, dict) or "from" not in message or "role" in message:
         return message
     role = message["from"]
@@ -148,7 +148,7 @@ def _usual_names(message: Any) -> Any:
 
 
 def _refuse_weights(messages: Any, place: str) -> None:
-    """Whoever marks a reply as not to be learned from would not like to see it learned all the same."""
+    """Raise DataError for a reply that is marked as not to be learned from: it would be learned all the same."""
     for number, message in enumerate(messages if isinstance(messages, list) else (), 1):
         if isinstance(message, dict) and message.get("role") == "assistant":
             for name in "weight", "train":
@@ -187,7 +187,7 @@ def check_conversation(messages: Sequence[Message], where: str) -> None:
 
 
 def _out_of_turn(role: Role, index: int) -> str:
-    """What is wrong with the turn of a number, counted from 0, that has this role."""
+    """Say what is wrong with the turn of a number, counted from 0, that has this role."""
     if index == 0:
         return "is of the assistant, and no user's comes before it: a conversation begins with the user"
     return (

@@ -1,4 +1,4 @@
-"""What the corpora on the disk have in common: a directory with a report, and the checksums of everything in it.
+"""The base of all corpora on the disk: a directory with a report, and the checksums of everything in it.
 
 corpus.json       what was read, and what it became
 checksums.json    the SHA-256 of every file: what was damaged on the disk is noticed before it is trained on
@@ -22,7 +22,7 @@ _CHECKSUMS = Record(others=Text())
 
 
 class Corpus:
-    """What is trained and validated on, in a directory; each kind has a `build`, which makes it from its sources."""
+    """Training and validation data in a directory; each kind has a `build`, which makes it from its sources."""
 
     def __init__(self, directory: Path):
         """Open a directory without comparing checksums; see `open`."""
@@ -43,7 +43,7 @@ class Corpus:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What was read and what it became, for JSON."""
+        """The account of what was read and what it became, for JSON."""
         return self._report
 
     @property
@@ -53,7 +53,7 @@ class Corpus:
         return hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
 
     def _sources(self, split: Split) -> list[dict[str, Any]]:
-        """What the report says of each source of a set, where there are several."""
+        """List the report's entries of the sources of a set, where there are several."""
         sources = [source for source in self._report["sources"] if source["split"] == split]
         return sources if len(sources) > 1 else []
 

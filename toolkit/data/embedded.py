@@ -29,13 +29,13 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def _programs() -> Path:
-    """The folders of all corpora as they came: inside of an installed package, beside one in a clone."""
+    """Find the folders of all corpora as they came: inside of an installed package, beside one in a clone."""
     packed = _PACKAGE / "corpora" / "data"
     return packed if packed.is_dir() else _PACKAGE.parent / "data"
 
 
 def _corpora() -> Path:
-    """The folders of all corpora, which may be written to."""
+    """Find the folders of all corpora that may be written to."""
     programs = _programs()
     sums = [programs / name / _SUMS for name in get_args(CorpusName)]
     if programs.parent == _PACKAGE.parent or not all(path.is_file() for path in sums):
@@ -122,7 +122,7 @@ def _make(folder: Path, sums: dict[str, str], quiet: bool) -> None:
 
 
 def _sums(folder: Path) -> dict[str, str]:
-    """The checksums of a folder by the name of the file."""
+    """Read the checksums of a folder, by the name of the file."""
     try:
         lines = (folder / _SUMS).read_text(encoding="ascii").splitlines()
         return {file: checksum for checksum, file in (line.split("  ", 1) for line in lines)}
@@ -131,7 +131,7 @@ def _sums(folder: Path) -> dict[str, str]:
 
 
 def _different(folder: Path, sums: dict[str, str]) -> list[str]:
-    """The files of a folder that are missing, or not what the checksums say."""
+    """List the files of a folder that are missing, or that have another checksum."""
     different = []
     for file, checksum in sums.items():
         try:

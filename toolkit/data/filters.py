@@ -14,17 +14,17 @@ PLACES = 3  # that are named of every kind of finding
 
 @dataclass(frozen=True)
 class Filters:
-    """Which training pairs are left out; all that are left out are counted. Lengths are in characters."""
+    """Rules for leaving out training pairs; all that are left out are counted. Lengths are in characters."""
 
     empty: Literal["refuse", "drop"] = "refuse"  # a pair with a blank side is an error, or is left out
     min_characters: int = 0  # a pair with a shorter side is left out
     max_characters: int = 5000  # a pair with a longer side is left out; 0 is no limit
-    max_ratio: float = 0.0  # a pair is left out if one side is more than so many times as long as the other; 0: never
+    max_ratio: float = 0.0  # a pair is left out if one side is longer than this many times the other; 0: never
     duplicates: Literal["keep", "drop"] = "keep"  # pairs that are the same as one before
     overlap: Literal["drop", "keep"] = "drop"  # training pairs whose source, in lower case, is a validation source too
 
     def __post_init__(self) -> None:
-        """Raises ConfigError where a setting is out of range."""
+        """Raise ConfigError where a setting is out of range."""
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ConfigError(f"filters.{name} is {getattr(self, name)!r}: choose {' or '.join(choices)}")
@@ -40,7 +40,7 @@ class Filters:
             raise ConfigError(f"filters.max_ratio is {self.max_ratio}: it must be at least 1, or 0 for any ratio")
 
     def objection(self, source: str, target: str) -> str | None:
-        """Why a pair of texts that are not blank is left out, as a key of `KINDS`; None where it stays."""
+        """Find the reason to leave out a pair of texts that are not blank, as a key of `KINDS`; None where it stays."""
         shorter, longer = sorted((len(source), len(target)))
         if shorter < self.min_characters:
             return "short"
@@ -67,7 +67,7 @@ KINDS = {
 
 @dataclass
 class Finding:
-    """Pairs of one kind: how many, whether they were left out, and where the first ones are."""
+    """Pairs of one kind: their number, whether they were left out, and the places of the first ones."""
 
     pairs: int = 0
     dropped: bool = True
@@ -84,13 +84,13 @@ Findings = dict[str, Finding]  # by the keys of `KINDS`
 
 
 def counted(finding: Finding, kind: str, limits: dict[str, Any]) -> str:
-    """\"3 pairs with a blank side"; limits: the values that the words of `KINDS` name."""
+    """Say \"3 pairs with a blank side"; limits: the values that the words of `KINDS` name."""
     pairs = "1 pair" if finding.pairs == 1 else f"{finding.pairs:,} pairs"
     return f"{pairs} {KINDS[kind].format(**limits)}"
 
 
 def sentence(finding: Finding, kind: str, limits: dict[str, Any]) -> str:
-    """\"3 pairs with a blank side are left out (my.en, line 7; my.en, line 9; my.en, line 30)"."""
+    """Say \"3 pairs with a blank side are left out (my.en, line 7; my.en, line 9; my.en, line 30)"."""
     places = "; ".join(finding.places) + ("; ..." if finding.pairs > len(finding.places) else "")
     verb = f"{'is' if finding.pairs == 1 else 'are'} {'left out' if finding.dropped else 'kept'}"
     return f"{counted(finding, kind, limits)} {verb} ({places})"

@@ -1,4 +1,4 @@
-"""How `datasets` is called: quietly, streaming, leaving no files behind, and with its errors as one sentence."""
+"""Calls of `datasets`: quiet, streaming, leaving no files behind, and with its errors as one sentence."""
 
 import glob
 import os
@@ -19,7 +19,7 @@ _CARD_BYTES = 1 << 21  # of a README.md
 
 
 def load_file(builder: str, path: Path, **options: Any) -> Any:
-    """Rows of a file as a `datasets.IterableDataset`; `builder` is one of its parsers: "csv", "parquet", ...
+    """Load the rows of a file as a `datasets.IterableDataset`; `builder` is one of its parsers: "csv", "parquet", ...
 
     Raises DataError for what `datasets` refuses.
     """
@@ -29,7 +29,7 @@ def load_file(builder: str, path: Path, **options: Any) -> Any:
 
 
 def load_split(name: str, config: str, split: str) -> Any:
-    """Rows of a split as a `datasets.IterableDataset`; `name` is a directory in the Hub's layout or a name on the Hub.
+    """Load a split as a `datasets.IterableDataset`; `name` is a directory in the Hub's layout or a name on the Hub.
 
     Raises DataError if there is no such dataset, configuration or split, if the Hub does not answer, and where what a
     directory names is not within it; see `_check_inside`.
@@ -48,7 +48,7 @@ def load_split(name: str, config: str, split: str) -> Any:
 
 
 def batches_of(dataset: Any, name: str, size: int) -> Iterator[Batch]:
-    """The rows of a `datasets.IterableDataset`, `size` at a time, as lists by column; what fails is a DataError."""
+    """Yield the rows of a `datasets.IterableDataset`, `size` at a time, as lists by column; failures are DataErrors."""
     batches, done = iter(dataset.iter(batch_size=size)), 0
     while True:
         try:
@@ -63,7 +63,7 @@ def batches_of(dataset: Any, name: str, size: int) -> Iterator[Batch]:
 
 
 def _streamed(called: str, path: str, **options: Any) -> Any:
-    """The splits of a dataset by name."""
+    """Open the splits of a dataset, by name."""
     import datasets
     import huggingface_hub
 
@@ -85,9 +85,9 @@ def _streamed(called: str, path: str, **options: Any) -> Any:
 
 
 def _check_inside(directory: Path, name: str) -> None:
-    """Raises DataError where a directory's own settings, or links in it, name something outside of it, or no file.
+    """Raise DataError where a directory's own settings, or links in it, name something outside of it, or no file.
 
-    What a directory that came from elsewhere holds decides what is read of it, and of nothing else.
+    The contents of a directory from elsewhere decide what is read of it, and of nothing else.
     """
     from huggingface_hub import RepoCard
 
@@ -118,7 +118,7 @@ def _check_inside(directory: Path, name: str) -> None:
 
 
 def _places(configs: Any, path: Path) -> Iterator[str]:
-    """Where the settings of configurations say that data are."""
+    """Yield the places of data that the settings of configurations name."""
     seen: set[int] = set()
     waiting = [
         config.get(name)
@@ -156,7 +156,7 @@ def _ask_hub(name: str) -> None:
 
 
 def _sentence(error: Exception) -> str:
-    """What a library says, or its beginning; names of its classes mean nothing to a reader."""
+    """Shorten what a library says to one sentence, without the names of its classes, which mean nothing to a reader."""
     text = re.sub(r"\b\w+(Error|Exception): ", "", str(error)).replace("BuilderConfig", "the configuration")
     text = " ".join(text.split()) or "for a reason that is not told"
     return f"{text[:_LONGEST_REASON]}…" if len(text) > _LONGEST_REASON else text.rstrip(".")

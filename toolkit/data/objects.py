@@ -108,7 +108,7 @@ def _json_list(file: BinaryIO, path: Path) -> Iterator[Any]:
 
 
 def _json_fault(error: UnfitError) -> str:
-    """What is wrong with a text that is not the JSON that is read here, for a sentence."""
+    """Say what is wrong with a text that is not the JSON that is read here."""
     cause = error.__cause__
     if isinstance(cause, json.JSONDecodeError):
         return f"column {cause.colno}: {cause.msg.removesuffix(' starting at').lower()}"

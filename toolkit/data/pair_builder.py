@@ -73,7 +73,7 @@ class PairCorpusBuilder(ExitStack):
             self.rows += len(chunk)
 
     def _pass(self, source: PairSource, split: Split) -> Iterator[Kept]:
-        """The pairs of a source that may stay, tidied."""
+        """Yield the pairs of a source that may stay, tidied."""
         for pair in source:
             self.read_from[-1] += 1
             texts = tidy(pair.source), tidy(pair.target)
@@ -110,7 +110,7 @@ class PairCorpusBuilder(ExitStack):
         return Provenance(self.begins, lines, [source.place for source, _ in self.sources])
 
     def choose(self, valid_lines: int) -> dict[Split, np.ndarray]:
-        """The rows that are trained and validated on, each ascending; after everything is read and written.
+        """Choose the rows that are trained and validated on, each ascending; after everything is read and written.
 
         Where no validation sources were read, `valid_lines` pairs are taken evenly out of the training pairs.
 
@@ -130,7 +130,7 @@ class PairCorpusBuilder(ExitStack):
         return {"train": train, "valid": valid}
 
     def _without(self, kind: str, rows: np.ndarray, found: np.ndarray, decision: str) -> np.ndarray:
-        """The rows without those that were found, if so decided; counted in any case."""
+        """Leave out the rows that were found, if so decided; they are counted in any case."""
         if not found.any():
             return rows
         provenance, first = self.provenance(), rows[found][:PLACES].tolist()
@@ -149,7 +149,7 @@ class PairCorpusBuilder(ExitStack):
 
 
 def take_out(rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """(rows,) without `count` of them, evenly spaced, and those. Raises DataError if that is more than half."""
+    """Take `count` of the (rows,) out, evenly spaced; returns the others and those. Raises DataError beyond a half."""
     if count < 1:
         raise ConfigError(f"valid_lines is {count}: validation needs at least one pair, or files of its own")
     if count * 2 > len(rows):

@@ -1,4 +1,4 @@
-"""A corpus on the disk: the pairs that a model is trained and validated on, as text and as ids.
+"""The corpus of a translator: the pairs that it is trained and validated on, as text and as ids.
 
 A directory:
 
@@ -141,7 +141,7 @@ class PairCorpus(Corpus):
 
     @property
     def report(self) -> dict[str, Any]:
-        """What was read, kept and left out, for JSON; what encoding left out too, once it is done."""
+        """The account of what was read, kept and left out, for JSON; by encoding too, once that is done."""
         report = json.loads(json.dumps(self._report))
         if self.encoded:
             encoding = Corpus(self.directory / IDS).report
@@ -157,7 +157,7 @@ class PairCorpus(Corpus):
         return self._report["fingerprint"]
 
     def describe(self) -> list[str]:
-        """What was read, kept and left out, in sentences."""
+        """Say what was read, kept and left out, in sentences."""
         report, lines = self.report, []
         for split, name in ("train", "training"), ("valid", "validation"):
             part = report[split]
@@ -171,11 +171,11 @@ class PairCorpus(Corpus):
         return lines
 
     def texts(self, split: Split, side: Literal["source", "target"]) -> Iterator[str]:
-        """The texts of one side, tidy, read from the disk one by one."""
+        """Yield the texts of one side, tidy, read from the disk one by one."""
         return (stored_text(self._texts[side], row) for row in self._rows[split].tolist())
 
     def pairs(self, split: Split) -> list[tuple[str, str]]:
-        """All pairs of a set, in memory."""
+        """List all pairs of a set, in memory."""
         return list(self._pairs_of(self._rows[split]))
 
     def _pairs_of(self, rows: np.ndarray) -> StoredPairs:
@@ -183,7 +183,7 @@ class PairCorpus(Corpus):
 
     @property
     def encoded(self) -> bool:
-        """Whether the corpus holds ids."""
+        """True if the corpus holds ids."""
         return Corpus.exists(self.directory / IDS)
 
     def encode(self, tokenizer: Tokenizer, max_length: int, ignore_case: bool) -> None:
@@ -233,16 +233,16 @@ class PairCorpus(Corpus):
         return kept.length
 
     def examples(self, split: Split) -> StoredExamples:
-        """The encoded pairs of a set. Raises DataError if the corpus is not encoded, or damaged."""
+        """Return the encoded pairs of a set. Raises DataError if the corpus is not encoded, or damaged."""
         ids = self.directory / IDS
         return StoredExamples(RaggedStore(ids / f"{split}.source"), RaggedStore(ids / f"{split}.target"))
 
     def example_texts(self, split: Split) -> StoredPairs:
-        """The texts behind `examples`, in the same order."""
+        """Return the texts behind `examples`, in the same order."""
         return self._pairs_of(self._example_rows(split))
 
     def repeats(self) -> np.ndarray | None:
-        """How often an epoch has each training example, (examples,), for `epoch_batches`; None where all is once."""
+        """Return the times that an epoch has each training example, (examples,); None where all come once."""
         weights = np.array([source["weight"] for source in self._report["sources"]], np.float32)
         if (weights == 1).all():
             return None
@@ -290,7 +290,7 @@ def _report_of(
 
 
 def _fingerprint(directory: Path, rows: dict[Split, np.ndarray]) -> str:
-    """No tidy text has a line feed, and no text is empty, so that the parts cannot run into each other."""
+    """Digest all pairs: no tidy text has a line feed and none is empty, so that parts cannot run into each other."""
     digest = sha256()
     source, target = RaggedStore(directory / "source"), RaggedStore(directory / "target")
     for split in SPLITS:

@@ -30,11 +30,11 @@ class PairSource(Protocol):
     def __iter__(self) -> Iterator[Located]: ...
 
     def place(self, line: int, side: Side = "source") -> str:
-        """Where a side of the pair of `Located.line` is to be found, for a sentence: "my.en, line 7"."""
+        """Say where a side of the pair of `Located.line` stands: "my.en, line 7"."""
         ...
 
     def fingerprint(self) -> str:
-        """A hexadecimal digest that changes when the contents do, and not when only names do."""
+        """Digest the contents (hexadecimal): it changes when they do, and not when only names do."""
         ...
 
 

@@ -52,20 +52,20 @@ class Ranking(NamedTuple):
     place: str
 
     def pairs(self) -> Iterator[Preference]:
-        """Every better reply beside every worse one."""
+        """Yield every better reply beside every worse one."""
         for (chosen, better), (rejected, worse) in combinations(zip(self.replies, self.ranks, strict=True), 2):
             if better < worse:
                 yield Preference(self.prompt, chosen, rejected, self.kind, self.place)
 
 
 def read_preferences(path: Path) -> Iterator[Preference]:
-    """All pairs of all rankings of a file, with the rules and errors of `read_rankings`."""
+    """Read all pairs of all rankings of a file, with the rules and errors of `read_rankings`."""
     for ranking in read_rankings(path):
         yield from ranking.pairs()
 
 
 def read_rankings(path: Path) -> Iterator[Ranking]:
-    """The rankings of a file, read from the disk as they are asked for; contents in Unicode normal form C.
+    """Read the rankings of a file, from the disk as they are asked for; contents in Unicode normal form C.
 
     A chosen and a rejected reply are a ranking of two.
 
@@ -86,7 +86,7 @@ def read_rankings(path: Path) -> Iterator[Ranking]:
 
 
 def _given(fields: dict[str, Any], place: str) -> tuple[list[str], list[Any], list[int]]:
-    """What the replies are called in sentences, the replies, and their ranks."""
+    """Return the names of the replies for sentences, the replies, and their ranks."""
     if "chosen" in fields or "rejected" in fields:
         both = ["chosen", "rejected"]
         return [f"{place}, {name}" for name in both], [required(fields, name, place) for name in both], [0, 1]
@@ -105,7 +105,7 @@ def _given(fields: dict[str, Any], place: str) -> tuple[list[str], list[Any], li
 
 
 def _ranks(fields: dict[str, Any], count: int, place: str) -> list[int]:
-    """Ranks from 0, of completions that have scores or ranks."""
+    """Rank completions that have scores or ranks, from 0."""
     name = next((name for name in ("scores", "ranks") if name in fields), None)
     if name is None:
         raise DataError(f"{place} does not say which of its completions are better: give scores or ranks")
@@ -123,7 +123,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _conversation(prompt: list[Message] | None, value: Any, where: str) -> list[Message]:
-    """The prompt and a reply; a reply that is a whole conversation has to begin with the prompt."""
+    """Join the prompt and a reply; a reply that is a whole conversation has to begin with the prompt."""
     messages = parse_reply(value, where, 1)
     if not messages:
         raise DataError(f"{where} has no messages: give a reply")

@@ -21,7 +21,7 @@ CHUNK = 1024  # sequences that are handled together: enough for NumPy, little to
 
 
 def chunks(items: Iterable[Item], size: int = CHUNK) -> Iterator[list[Item]]:
-    """The items in lists of `size`, the last one shorter."""
+    """Yield the items in lists of `size`, the last one shorter."""
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk
@@ -50,14 +50,14 @@ class ArrayWriter:
                 self._write_header()
 
     def _write_header(self) -> None:
-        """The format leaves room in the header for a length that grows, so the last header fits over the first."""
+        """Write the length so far: the format leaves room for one that grows, so the last header fits over the first."""
         description = np.lib.format.dtype_to_descr(self.dtype)
         shape = {"descr": description, "fortran_order": False, "shape": (self.length,)}
         np.lib.format.write_array_header_1_0(self._file, shape)
 
 
 def map_array(path: Path) -> np.ndarray:
-    """A vector of numbers in a `.npy` file, (N,), that the system reads from the disk where it is looked at.
+    """Map a vector of numbers in a `.npy` file, (N,): the system reads from the disk the parts that are used.
 
     Raises DataError if it is missing or damaged.
     """
@@ -73,7 +73,7 @@ def map_array(path: Path) -> np.ndarray:
 
 
 def read_report(path: Path, schema: Schema = OBJECT) -> Any:
-    """The JSON in a file that lies beside arrays.  Raises DataError if it is missing or damaged."""
+    """Read the JSON in a file that lies beside arrays.  Raises DataError if it is missing or damaged."""
     try:
         return check(parse_json(read_bytes(path, VOCABULARY_BYTES)), schema)
     except (OSError, UnfitError) as error:
@@ -150,7 +150,7 @@ class RaggedStore(Sequence[np.ndarray]):
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """The length of every sequence, (sequences,), int32."""
+        """The lengths of all sequences, (sequences,), int32."""
         return np.diff(self.offsets).astype(np.int32)
 
 

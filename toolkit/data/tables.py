@@ -62,7 +62,7 @@ class Table:
         return f"{self.name}, {self.unit} {number}"
 
     def __iter__(self) -> Iterator[tuple[str | int, ...]]:
-        """Raises DataError, naming the row or its line, for a value that is no text or too long (see `longest`)."""
+        """Raise DataError, naming the row or its line, for a value that is no text or too long (see `longest`)."""
         most = longest(self.columns)
         for values, number in self.read():
             for value, column in zip(values, self.columns, strict=True):
@@ -73,7 +73,7 @@ class Table:
 
 
 def longest(columns: Columns) -> int:
-    """The most characters that a value may have: sentences of pairs are short, other texts may be books."""
+    """Return the most characters that a value may have: sentences of pairs are short, other texts may be books."""
     return LONGEST_LINE if len(columns) == 2 else LONGEST_TEXT
 
 
@@ -147,7 +147,7 @@ def _tsv_rows(path: Path, columns: Columns) -> Iterator[tuple[list[str], int]]:
 
 
 def _csv_rows(path: Path, columns: Columns) -> Iterator[tuple[list[str], int]]:
-    """Rows are numbered by the line that they begin in."""
+    """Read CSV, whose rows are numbered by the line that they begin in."""
     with unpacked(path) as file:
         lines = _without_nul(lines_of(file, path, longest(columns), verbatim=True), path)
         first = next(lines)
@@ -158,7 +158,7 @@ def _csv_rows(path: Path, columns: Columns) -> Iterator[tuple[list[str], int]]:
 
 
 def _records(reader: Any, path: Path, columns: Columns) -> Iterator[tuple[list[str], int]]:
-    """The records of a CSV file, and the line that each begins in."""
+    """Yield the records of a CSV file, and the line that each begins in."""
     begin = 1
     while True:
         records: list[tuple[list[str], int]] = []
@@ -182,7 +182,7 @@ def _records(reader: Any, path: Path, columns: Columns) -> Iterator[tuple[list[s
 def _columns_of(
     records: Iterator[tuple[list[str], int]], path: Path, columns: Columns
 ) -> Iterator[tuple[list[str], int]]:
-    """The columns of records, of which the first has their names, unless they are given as numbers."""
+    """Pick the columns of records, of which the first has their names, unless they are given as numbers."""
     header, line = next(records)
     numbered = [re.fullmatch("[0-9]{1,9}", column) is not None for column in columns]
     if any(numbered) and not all(numbered):
@@ -201,7 +201,7 @@ def _columns_of(
 
 
 def _numbered(header: list[str], columns: Columns, path: Path) -> list[int]:
-    """The indices of columns that are given as numbers."""
+    """Find the indices of columns that are given as numbers."""
     if not all(1 <= int(column) <= len(header) for column in columns):
         none = f"are no columns {' and '.join(columns)}" if len(columns) > 1 else f"is no column {columns[0]}"
         raise DataError(f"{path} has {counted(len(header), 'column')}: there {none}")
@@ -273,7 +273,7 @@ def _batched_rows(batches: Iterator[Batch], name: str, columns: Columns) -> Iter
 
 
 def _column(batch: Batch, keys: Keys) -> list[Any]:
-    """One column of a batch. A null where a struct should be has null fields."""
+    """Pick a column of a batch. A null where a struct should be has null fields."""
     values = batch[keys[0]]
     return values if len(keys) == 1 else [value.get(keys[1]) if value else None for value in values]
 
@@ -291,24 +291,24 @@ def _value(row: Mapping[str, Any], keys: Keys, place: str) -> Any:
 
 
 def _tried(table: Table) -> Table:
-    """A table whose first row has been read: what is wrong from the beginning is told before anything long begins."""
+    """Read the first row of a table: mistakes that it shows are told before anything long begins."""
     with closing(iter(table)) as rows:
         next(rows, None)
     return table
 
 
 def _rows_at_a_time(columns: Columns) -> int:
-    """How many rows are in memory together. In columns, many are read five times faster than one by one."""
+    """Return the number of rows in memory together. In columns, many are read five times faster than one by one."""
     return 1000 if len(columns) == 2 else 50
 
 
 def _unit(columns: Columns) -> str:
-    """What a row holds, for a sentence."""
+    """Name what a row holds, for a sentence."""
     return "pair" if len(columns) == 2 else "text"
 
 
 def _find_columns(row: Mapping[str, Any], columns: Columns, name: str) -> tuple[Keys, ...]:
-    """Where in a row the columns are: at the top, or in "translation"."""
+    """Find the columns in a row: at the top, or in "translation"."""
     inner = row.get("translation")
     inner = inner if isinstance(inner, Mapping) else {}
     found = []
@@ -326,7 +326,7 @@ def _missing_column(name: str, column: str, there: Iterable[str], columns: Colum
 
 
 def _text_fault(value: Any, columns: Columns) -> str:
-    """What keeps a value from being the text of one of these columns."""
+    """Say what keeps a value from being the text of one of these columns."""
     if not isinstance(value, str):
         kind = "null" if value is None else f"of type {type(value).__name__}"
         return f"is {kind}, not a text: correct it, or delete the row"
@@ -335,6 +335,6 @@ def _text_fault(value: Any, columns: Columns) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Names for a sentence: some of many, the beginning of long ones."""
+    """List names for a sentence: some of many, the beginning of long ones."""
     names = [name if 0 < len(name) <= 40 else f"{name[:40]}…" if name else "(no name)" for name in names] or ["(none)"]
     return ", ".join(names if len(names) <= 8 else [*names[:8], "…"])

@@ -97,7 +97,7 @@ class TextCorpus(Corpus):
         return cls(directory)
 
     def documents(self, split: Split) -> RaggedStore:
-        """The ids of a set, a sequence for each document, with its marks if it has some."""
+        """Return the ids of a set, a sequence for each document, with BOS and EOS if it has them."""
         return self._documents[split]
 
     def text_bytes(self, split: Split) -> int:
@@ -235,7 +235,7 @@ def _slices(text: str) -> list[str]:
 
 
 class _Pieces:
-    """The pieces of sources one after the other, with a progress bar; `source` is the one that is being read."""
+    """Pieces of sources one after the other, with a progress bar; `source` is the one that is being read."""
 
     def __init__(self, sources: Sequence[TextSource], quiet: bool, what: str = "reading"):
         self.sources, self._quiet, self._what = sources, quiet, what
@@ -284,7 +284,7 @@ def _encode(
     marks: bool,
     quiet: bool,
 ) -> dict[str, Any]:
-    """The second pass: write the ids; returns the report about them."""
+    """Make the second pass: write the ids; returns the report about them."""
     dtype = np.uint16 if tokenizer.vocab_size <= _NARROW else np.int32
     encoder = stream_encoder(tokenizer)
     sources = []

@@ -53,12 +53,12 @@ class TextSource(Protocol):
     def __iter__(self) -> Iterator[Piece]: ...
 
     def fingerprint(self) -> str:
-        """A hexadecimal digest that changes when the contents do, and not when only names do."""
+        """Digest the contents (hexadecimal): it changes when they do, and not when only names do."""
         ...
 
 
 class TextFiles:
-    """One text file or all those of a folder, in UTF-8; see `text_pieces` for what is read and refused.
+    """A text file, or all those of a folder, in UTF-8; see `text_pieces` for what is read and refused.
 
     documents: "none": no document ends; what follows, be it in the next file, goes on where this one stops, as if the
     files were one. "file": a file is a document. "line": a line that is not blank. "blank": what stands between
@@ -86,7 +86,7 @@ class TextFiles:
 
 
 class TextRows:
-    """The texts in one column of a table, every row that is not blank a document.
+    """Texts in one column of a table, every row that is not blank a document.
 
     marked: False where nothing is a document: then a line feed follows every row.
     """
@@ -153,7 +153,7 @@ def open_texts(
     once: bool = False,
     pairs: Sequence[Path] = (),
 ) -> list[TextSource]:
-    """The sources that the arguments name: files and folders of text first, then tables and datasets, then pairs.
+    """Open the sources that the arguments name: files and folders of text first, then tables and datasets, then pairs.
 
     paths: text files in UTF-8, ".gz" after their names or not; of a folder, all files below it whose names end in
         ".txt", sorted by path. data: see `find_table`; column: the one that holds the texts. documents: see
@@ -191,7 +191,7 @@ def _open_path(path: Path, documents: Documents, once: bool) -> TextFiles:
 
 
 def text_pieces(path: str | os.PathLike[str]) -> Iterator[str]:
-    """A UTF-8 file in pieces, read from the disk as they are asked for; ".gz" is unpacked, "-" is standard input.
+    """Read a UTF-8 file in pieces, from the disk as they are asked for; ".gz" is unpacked, "-" is standard input.
 
     Joined, the pieces are the text in normal form C, with LF for CR LF and without a byte order mark. A piece ends
     before a space, where no token ends later, or where the text has none for PIECE characters, anywhere between
@@ -224,7 +224,7 @@ def _opened(path: str | os.PathLike[str]) -> AbstractContextManager[BinaryIO]:
 
 
 def cut_up(text: str) -> Iterator[str]:
-    """A text in normal form C in pieces; none for an empty one."""
+    """Cut a text in normal form C into pieces; none for an empty one."""
     begin = 0
     while len(text) - begin > PIECE:
         piece = text[begin : begin + PIECE]
@@ -242,7 +242,7 @@ def _normal(text: str) -> str:
 
 
 def _last_cut(text: str) -> int:
-    """The last place where a text of some length may be cut, more than 0 characters from its beginning."""
+    """Find the last place where a text of some length may be cut, more than 0 characters from its beginning."""
     low = max(1, len(text) - PIECE)
     space = text.rfind(" ", low)
     if space > 0:
@@ -251,7 +251,7 @@ def _last_cut(text: str) -> int:
 
 
 def _is_apart(text: str, cut: int) -> bool:
-    """Whether CR LF and normal form C leave both sides of a place as they are."""
+    """Do CR LF and normal form C leave both sides of a place as they are?"""
     before, after = text[max(0, cut - _CONTEXT) : cut], text[cut]
     if before.endswith("\r"):
         return after != "\n"
@@ -263,7 +263,7 @@ def _is_apart(text: str, cut: int) -> bool:
 
 
 def one_document(pieces: Iterable[str]) -> Iterator[Piece]:
-    """All of a text as one document."""
+    """Make all of a text one document."""
     last = None
     for piece in pieces:
         if last is not None:
@@ -308,7 +308,7 @@ def _separated(pieces: Iterable[str], separator: re.Pattern[str]) -> Iterator[Pi
 
 
 def _before_open_end(text: str) -> int:
-    """Where to cut a part of a document that may turn out to be its end: before the last word, if a line ends there."""
+    """Find the cut in a part of a document that may be its end: before the last word, if a line ends after that."""
     end = len(text.rstrip())
     if "\n" not in text[end:] or len(text) - end > PIECE:
         return len(text)
@@ -317,5 +317,5 @@ def _before_open_end(text: str) -> int:
 
 
 def utf8_length(text: str) -> int:
-    """The bytes of a text in UTF-8."""
+    """Count the bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode())

@@ -40,7 +40,7 @@ class WordEncoder:
         self._characters = 0
 
     def encode(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The ids of all texts, one after the other, (n,), and how many each text has, (texts,). Texts are in NFC."""
+        """Encode texts in normal form C -> the ids of all, in turn, (n,), and how many each text has, (texts,)."""
         if self._characters > _REMEMBERED:
             self._forget()
         lines = [self._line.findall(text) or [""] for text in texts]
@@ -53,7 +53,7 @@ class WordEncoder:
         return np.asarray(self._ids)[places], np.add.reduceat(lengths, first_words[first_lines])
 
     def _words(self, lines: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of all words of some lines, and which words the lines begin with, (lines,)."""
+        """Number all words of some lines; returns that, and the places of the words that lines begin with, (lines,)."""
         words = " ".join(lines).split(" ")
         firsts = np.cumsum([0, *(line.count(" ") + 1 for line in lines[:-1])])
         places = firsts.tolist()
@@ -65,7 +65,7 @@ class WordEncoder:
         return numbers, firsts
 
     def _numbers(self, words: list[str], known: dict[str, int], front: str) -> np.ndarray:
-        """The numbers of words, (words,); those that are not known are encoded with `front` before them."""
+        """Number words, (words,); those that are not known are encoded with `front` before them."""
         numbers = np.fromiter(map(known.get, words, repeat(_UNKNOWN)), np.int64, len(words))
         unknown = np.flatnonzero(numbers == _UNKNOWN).tolist()
         if unknown:
@@ -89,7 +89,7 @@ def _line_pattern(tokenizer: Tokenizer) -> re.Pattern[str]:
 
 
 class ArrayEncoder:
-    """The same for a tokenizer that needs no look-up."""
+    """Encodes as `WordEncoder` does, for a tokenizer that needs no look-up."""
 
     def __init__(self, tokenizer: CharacterTokenizer | ByteTokenizer):
         self._tokenizer = tokenizer
@@ -106,13 +106,13 @@ class ArrayEncoder:
 
 
 def stream_encoder(tokenizer: Tokenizer) -> WordEncoder | ArrayEncoder:
-    """The faster way to encode a corpus."""
+    """Choose the faster way to encode a corpus."""
     is_simple = isinstance(tokenizer, CharacterTokenizer | ByteTokenizer)
     return ArrayEncoder(tokenizer) if is_simple else WordEncoder(tokenizer)
 
 
 def marked(ids: np.ndarray, lengths: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ids (n,) of texts with BOS in front of those that `begin` (texts,) says, and EOS after those of `end`.
+    """Put BOS in front of the texts (ids (n,), lengths (texts,)) that `begin` (texts,) says, EOS after those of `end`.
 
     Returns ids and lengths, as `WordEncoder.encode` gives them.
     """
