@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,20 +49,19 @@ class PairCorpusBuilder(ExitStack):
     def __init__(self, directory: Path, filters: Filters, reverse: bool):
         super().__init__()
         self.directory, self.filters, self.reverse = directory, filters, reverse
-        self.sources: list[tuple[PairSource, Split]] = []
-        self.read_from: list[int] = []  # pairs that each source gave
-        self.begins: list[int] = []  # its first row
+        self.sources: list[PairSource] = []
+        self.accounts: list[dict[str, Any]] = []  # of each source, for the report
         self.rows = 0
         self.findings: dict[Split, Findings] = {split: {} for split in SPLITS}
         self._hashes = [(np.empty(0, "<u8"), np.empty(0, "<u8"))]  # of sources and of pairs
         self._texts = [self.enter_context(RaggedWriter(directory / side, np.uint8)) for side in ("source", "target")]
         self._lines = self.enter_context(ArrayWriter(directory / "lines.npy", np.int64))
 
-    def read(self, source: PairSource, split: Split) -> None:
+    def read(self, source: PairSource, split: Split, weight: float = 1.0) -> None:
         """Read a whole source. Raises DataError for what it refuses and for what the filters refuse."""
-        self.sources.append((source, split))
-        self.begins.append(self.rows)
-        self.read_from.append(0)
+        self.sources.append(source)
+        account = {"name": source.name, "split": split, "read": 0, "kept": 0, "weight": weight, "begin": self.rows}
+        self.accounts.append(account)
         for chunk in chunks(self._pass(source, split)):
             sources, targets, lines = zip(*chunk, strict=True)
             for writer, texts in zip(self._texts, (sources, targets), strict=True):
@@ -75,7 +75,7 @@ class PairCorpusBuilder(ExitStack):
     def _pass(self, source: PairSource, split: Split) -> Iterator[Kept]:
         """Yield the pairs of a source that may stay, tidied."""
         for pair in source:
-            self.read_from[-1] += 1
+            self.accounts[-1]["read"] += 1
             texts = tidy(pair.source), tidy(pair.target)
             if not all(texts):
                 self._refuse_blank(source, pair, "target" if texts[0] else "source")
@@ -107,7 +107,8 @@ class PairCorpusBuilder(ExitStack):
     def provenance(self) -> Provenance:
         """Tell where the texts came from; after everything is read and written."""
         lines = map_array(self.directory / "lines.npy")
-        return Provenance(self.begins, lines, [source.place for source, _ in self.sources])
+        begins = [account["begin"] for account in self.accounts]
+        return Provenance(begins, lines, [source.place for source in self.sources])
 
     def choose(self, valid_lines: int) -> dict[Split, np.ndarray]:
         """Choose the rows that are trained and validated on, each ascending; after everything is read and written.
@@ -116,8 +117,8 @@ class PairCorpusBuilder(ExitStack):
 
         Raises DataError if nothing is left for one of them, ConfigError if nothing should be taken out.
         """
-        given = sum(split == "valid" for _, split in self.sources)
-        first = [*self.begins, self.rows][given]
+        given = [account["split"] for account in self.accounts].count("valid")
+        first = [*(account["begin"] for account in self.accounts), self.rows][given]
         train, valid = np.arange(first, self.rows), np.arange(first)
         sources, pairs = (np.concatenate(column) for column in zip(*self._hashes, strict=True))
         train = self._without("duplicate", train, seen_before(pairs[first:]), self.filters.duplicates)
@@ -128,6 +129,22 @@ class PairCorpusBuilder(ExitStack):
         train = self._without("overlap", train, among(sources[train], sources[valid]), self.filters.overlap)
         self._refuse_nothing("train", train)
         return {"train": train, "valid": valid}
+
+    def report(self, rows: dict[Split, np.ndarray]) -> dict[str, Any]:
+        """Account for what was read, left out and chosen; `rows`: what `choose` gave."""
+        sources = self.provenance().sources_of(np.concatenate([rows[split] for split in SPLITS]))
+        for account, kept in zip(self.accounts, np.bincount(sources, minlength=len(self.accounts)), strict=True):
+            account["kept"] = int(kept)
+        report: dict[str, Any] = {"sources": self.accounts, "limits": asdict(self.filters)}
+        for split in SPLITS:
+            read = [account["read"] for account in self.accounts if account["split"] == split]
+            report[split] = {
+                "read": sum(read),
+                "kept": len(rows[split]),
+                "taken_out": len(rows[split]) if split == "valid" and not read else 0,
+                "findings": {kind: asdict(finding) for kind, finding in self.findings[split].items()},
+            }
+        return report
 
     def _without(self, kind: str, rows: np.ndarray, found: np.ndarray, decision: str) -> np.ndarray:
         """Leave out the rows that were found, if so decided; they are counted in any case."""

@@ -130,13 +130,12 @@ class PairCorpus(Corpus):
             with PairCorpusBuilder(new, filters, reverse) as builder:
                 for source in valid:
                     builder.read(source, "valid")
-                for source in train:
-                    builder.read(source, "train")
+                for source, weight in zip(train, weights, strict=True):
+                    builder.read(source, "train", weight)
             rows = builder.choose(valid_lines)
             for split in SPLITS:
                 np.save(new / f"{split}.npy", rows[split])
-            report = _report_of(builder, rows, filters, weights)
-            finish_corpus(new, report | {"fingerprint": _fingerprint(new, rows)})
+            finish_corpus(new, builder.report(rows) | {"fingerprint": _fingerprint(new, rows)})
         return cls(directory, [source.place for source in (*valid, *train)])
 
     @property
@@ -262,31 +261,6 @@ def _checked_weights(weights: Sequence[float], sources: int) -> list[float]:
         if not 0 < weight < float("inf"):
             raise ConfigError(f"one of the weights is {weight:g}: it must be above 0, and 1 is once in an epoch")
     return list(weights) or [1.0] * sources
-
-
-def _report_of(
-    builder: PairCorpusBuilder, rows: dict[Split, np.ndarray], filters: Filters, weights: Sequence[float]
-) -> dict[str, Any]:
-    all_rows = np.concatenate([rows[split] for split in SPLITS])
-    kept = np.bincount(builder.provenance().sources_of(all_rows), minlength=len(builder.sources)).tolist()
-    given = len(builder.sources) - len(weights)
-    sources = [
-        {"name": source.name, "split": split, "read": read, "kept": count, "weight": weight, "begin": begin}
-        for (source, split), read, count, weight, begin in zip(
-            builder.sources, builder.read_from, kept, [1.0] * given + [*weights], builder.begins, strict=True
-        )
-    ]
-    taken = 0 if given else len(rows["valid"])
-    splits = {
-        split: {
-            "read": sum(source["read"] for source in sources if source["split"] == split),
-            "kept": len(rows[split]),
-            "taken_out": taken if split == "valid" else 0,
-            "findings": {kind: asdict(finding) for kind, finding in builder.findings[split].items()},
-        }
-        for split in SPLITS
-    }
-    return {"sources": sources, "limits": asdict(filters), **splits}
 
 
 def _fingerprint(directory: Path, rows: dict[Split, np.ndarray]) -> str:

@@ -50,7 +50,7 @@ class ArrayWriter:
                 self._write_header()
 
     def _write_header(self) -> None:
-        """Write the length so far: the format leaves room for one that grows, so the last header fits over the first."""
+        """Write the length so far: the format leaves room for one that grows, and the last fits over the first."""
         description = np.lib.format.dtype_to_descr(self.dtype)
         shape = {"descr": description, "fortran_order": False, "shape": (self.length,)}
         np.lib.format.write_array_header_1_0(self._file, shape)
