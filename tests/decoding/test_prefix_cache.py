@@ -78,7 +78,7 @@ def test_logits_after_what_is_kept(random_gpt, sizes, dtype, monkeypatch):
         assert kept.ids == prompt
 
 
-@pytest.mark.parametrize("name", ["extend", "advance", "room", "end_step", "keep"])
+@pytest.mark.parametrize("name", ["extend", "advance", "begin_step", "end_step", "keep"])
 @pytest.mark.parametrize("late", [False, True])
 def test_whatever_is_interrupted_nothing_wrong_is_kept(random_gpt, monkeypatch, name, late):
     model, healthy = random_gpt(max_length=24), getattr(Cache, name)

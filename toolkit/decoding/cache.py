@@ -43,10 +43,11 @@ class Cache:
         self, sequences: int, memory: Rows | None = None, capacity: int = _FIRST_CAPACITY, empty: Empty = np.empty
     ):
         self.lengths = np.zeros(sequences, np.int64)
-        self.moves = 0  # counts the times that texts have changed places
+        self.version = 0  # another one whenever stored arrays are replaced, or texts change places
         self._beams = 1
         self._capacity, self._empty = capacity, empty
         self._entries = 0  # the number in use of every text
+        self._room = 0  # the number that all layers have room for
         self._layers: dict[Module, KeysAndValues] = {}
         # (B, N / B, capacity): 1 where a sequence has read an entry, otherwise 0. None: entry t of every text is the
         # token t of its only sequence. With several beams too: then every sequence has entries of its own.
@@ -99,11 +100,10 @@ class Cache:
     def begin_step(self, dtype: type) -> tuple[slice, Array | None]:
         """Return the places of the new tokens of every text, and a mask of the entries that each sequence reads, the
         new ones included, (B, N / B, entries) of 0 and 1 (None: all are read)."""
-        new = slice(self._entries, self._entries + self._beams)
         if self._read is None and self._beams == 1 and (self.lengths == self._entries).all():
-            return new, None
+            return self._next_entries(), None
         self._share(dtype)
-        new = slice(self._entries, self._entries + self._beams)
+        new = self._next_entries()
         if self._read.shape[2] < new.stop:
             grown = np.zeros((*self._read.shape[:2], 2 * new.stop), dtype)
             grown[:, :, : self._entries] = self._read[:, :, : self._entries]
@@ -111,8 +111,20 @@ class Cache:
         self._read[:, :, new] = _own_entries(self._beams)
         return new, self._read[:, :, : new.stop]
 
+    def _next_entries(self) -> slice:
+        """Place the new tokens of a step, and make sure that all layers have room for them."""
+        new = slice(self._entries, self._entries + self._beams)
+        if new.stop > self._room:
+            for owner, (keys, _) in list(self._layers.items()):
+                self._room_for(owner, new.stop, keys, self._empty)
+            self._room = min((keys.shape[1] for keys, _ in self._layers.values()), default=0)
+        return new
+
     def room(self, owner: Module, like: Array) -> KeysAndValues:
-        """Return the keys and values of a module, (B, entries, D), with room for those of a step that has begun."""
+        """Return the keys and values of a module, (B, entries, D), with room for those of a step that has begun.
+
+        They stay the same arrays in later steps for as long as `version` does.
+        """
         return self._room_for(owner, self._entries + self._beams, like, self._empty)
 
     def end_step(self) -> None:
@@ -133,6 +145,7 @@ class Cache:
             grown = empty(shape, like.dtype), empty(shape, like.dtype)
             for new, old in zip(grown, layer or (), strict=False):
                 new[:, : self._entries] = old[:, : self._entries]
+            self.version += layer is not None
             self._layers[owner] = layer = grown
         return layer
 
@@ -147,7 +160,7 @@ class Cache:
         for beam in range(beams):
             self._read[:, beam, beam * entries : (beam + 1) * entries] = own[:, beam]
         if beams > 1:
-            self._entries = beams * entries
+            self._entries, self._room, self.version = beams * entries, 0, self.version + 1
             for owner, layer in self._layers.items():
                 self._layers[owner] = tuple(x[:, :entries].reshape(texts, self._entries, x.shape[2]) for x in layer)
 
@@ -156,8 +169,8 @@ class Cache:
         if self._read is None:
             return
         read = self._read[:, :, : self._entries].reshape(len(self.lengths), -1)
-        self._entries = longest = int(self.lengths.max(initial=0))
-        order = np.argsort(read == 0, axis=1, kind="stable")[:, :longest]
+        self._entries, self._room, self.version = int(self.lengths.max(initial=0)), 0, self.version + 1
+        order = np.argsort(read == 0, axis=1, kind="stable")[:, : self._entries]
         text_of = np.repeat(np.arange(len(self._read)), self._beams)[:, None]
         for owner, layer in self._layers.items():
             self._layers[owner] = tuple(stored[text_of, order] for stored in layer)
@@ -178,7 +191,7 @@ class Cache:
             self._read = self._read[texts[:, None], parents]
         if stay and not moved:
             return
-        self.moves += moved
+        self.version += moved
         _select(self._layers, texts, self._entries)
         if self._memory_lengths is not None:
             self._memory_lengths = self._memory_lengths[texts]
@@ -310,8 +323,11 @@ class CachedAttention:
     @property
     def is_safe(self) -> bool:
         """True if no sum of the last step has overflowed or vanished."""
-        extremes = ((np.minimum.reduce(x, axis=None), np.maximum.reduce(x, axis=None)) for x in self._totals)
-        return all(least > _LEAST_TOTAL and largest < _LARGEST_TOTAL for least, largest in extremes)
+        for totals in self._totals:
+            least, largest = np.minimum.reduce(totals, axis=None), np.maximum.reduce(totals, axis=None)
+            if not (least > _LEAST_TOTAL and largest < _LARGEST_TOTAL):
+                return False
+        return True
 
 
 def _subtract_largest(scores: Array, read: Array | None) -> None:

@@ -16,11 +16,22 @@ from toolkit.decoding.recording import OneCall, Recording, plain, recorder_of
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.few_rows import Packed, pack, product_operands, worth_packing
+from toolkit.functional.rotary import rotary
 from toolkit.models.gpt import GPT
 from toolkit.models.inputs import Input
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.attention import CrossAttention, SelfAttention
-from toolkit.nn.layers import ActivatedLinear, Dropout, GatedLinear, LayerNorm, Linear, RMSNorm, RotaryPositions
+from toolkit.nn.layers import (
+    ActivatedLinear,
+    Dropout,
+    Embedding,
+    GatedLinear,
+    LayerNorm,
+    LearnedPositions,
+    Linear,
+    RMSNorm,
+    RotaryPositions,
+)
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model, Parameter
 from toolkit.nn.output import Output
@@ -49,6 +60,7 @@ class Step:
     def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: "PackedWeights", pool: Pool):
         self._cache, self._packed, self._pool = cache, packed, pool
         self._model, self._streams = packed.recorder(model)
+        self._input = model.trunk.input if isinstance(model, GPT) else model.target
         self._dtype = model.output.table.data.dtype.type
         self._rows = _StepRows(cache)
         self._arrangement: tuple[int, ...] = ()
@@ -60,8 +72,8 @@ class Step:
 
         The result is good until the next step, and the caller's to change.
         """
-        self._rows.begin(ids, self._dtype)
-        arrangement = self._cache.texts, len(ids), self._cache.moves
+        self._rows.begin(self._input.rows_of(ids), self._dtype)
+        arrangement = self._cache.texts, len(ids), self._cache.version
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if arrangement == self._arrangement:
                 self._recording.replay()
@@ -69,9 +81,10 @@ class Step:
                 self._arrangement, self._recording, self._scores = (), None, None  # lend memory again
                 self._recording = self._record(len(ids))
                 self._arrangement = arrangement
-            if not self._recording.is_safe:
-                self._careful = self._recording.careful = True  # for the rest too: large scores will be so again
-                self._recording.replay()
+            for attention in self._recording.attentions.values():
+                if not attention.is_safe:
+                    self._careful = attention.careful = True  # for the rest too: large scores will be so again
+                    self._recording.replay()
         self._cache.end_step()
         return self._scores
 
@@ -111,28 +124,15 @@ class _StepRecording(Recording):
     def __init__(self, pool: Pool, packed: "PackedWeights", streams: bool, beams: int, careful: bool):
         super().__init__(pool)
         self.packed, self.streams, self._beams, self._careful = packed, streams, beams, careful
-        self._attentions: dict[tuple[int, int], CachedAttention] = {}
+        self.attentions: dict[tuple[int, int], CachedAttention] = {}
+        self.waves: dict[RotaryPositions, Array] = {}
 
     def attention(self, heads: int, width: int, like: Array) -> CachedAttention:
         """Attention with this many heads of this width, which takes memory for all layers in turn."""
-        if (heads, width) not in self._attentions:
+        if (heads, width) not in self.attentions:
             sizes = len(like) // self._beams, self._beams, heads, width
-            self._attentions[heads, width] = CachedAttention(sizes, like.dtype.type, self.plain.empty, self._careful)
-        return self._attentions[heads, width]
-
-    @property
-    def is_safe(self) -> bool:
-        return all(attention.is_safe for attention in self._attentions.values())
-
-    @property
-    def careful(self) -> bool:
-        return self._careful
-
-    @careful.setter
-    def careful(self, careful: bool) -> None:
-        self._careful = careful
-        for attention in self._attentions.values():
-            attention.careful = careful
+            self.attentions[heads, width] = CachedAttention(sizes, like.dtype.type, self.plain.empty, self._careful)
+        return self.attentions[heads, width]
 
 
 class PackedWeights:
@@ -291,9 +291,30 @@ def _normal_of_one_row(
         np.add(out, bias, out)
 
 
+class _Input(Input):
+    def rows_of(self, ids: Array) -> Array:
+        return ids  # `_StepRows` has them already
+
+
+class _Embedding(Embedding):
+    def forward(self, ids: Array, tape: _StepRecording) -> Array:
+        table = self.table.data
+        out = tape.empty((len(ids), table.shape[1]), table.dtype.type)
+        tape.call(np.take, table, ids, 0, out, "clip")
+        if self.scale != 1.0:
+            tape.call(np.multiply, out, self.scale, out)
+        return out
+
+
 class _RotaryPositions(RotaryPositions):
     def turn(self, x: Array, rows: _StepRows, tape: _StepRecording) -> None:
-        tape.call(self.original.turn, x, rows, tape.plain)
+        """Turn by waves that are looked up once in a step for all layers."""
+        if self.original not in tape.waves:
+            tape.waves[self.original] = tape.empty((2, len(x), self.width // 2), x.dtype.type)
+            place, look_up = plain(tape.waves[self.original]), self.original.waves
+            tape.note(lambda: np.copyto(place, look_up(rows, place.dtype)))
+        cosine, sine = plain(tape.waves[self.original])
+        tape.call(rotary, x, cosine, sine, x)
 
 
 class _SelfAttention(SelfAttention):
@@ -301,16 +322,12 @@ class _SelfAttention(SelfAttention):
         """Attend to the cache, where the keys and values of the new tokens are put first."""
         query, key, value = np.split(plain(projected), self._bounds, axis=1)
         key, value = (part.reshape(rows.cache.texts, -1, part.shape[1]) for part in (key, value))
-        attention, owner, out = tape.attention(self.heads, self.head_width, context), self.original, plain(context)
-        totals, keys, values, attend = attention.totals(), None, None, None
+        attention = tape.attention(self.heads, self.head_width, context)
+        keys, values = rows.cache.room(self.original, key)
+        by_head = (part.reshape(*part.shape[:2], -1, self.head_width) for part in (keys, values))
+        attend = attention.prepared(plain(query), *by_head, plain(context), attention.totals())
 
         def over_the_cache() -> None:
-            nonlocal keys, values, attend
-            stored = rows.cache.room(owner, key)
-            if stored[0] is not keys:  # at first, and where there was no more room
-                keys, values = stored
-                by_head = (part.reshape(*part.shape[:2], -1, self.head_width) for part in stored)
-                attend = attention.prepared(query, *by_head, out, totals)
             keys[:, rows.new], values[:, rows.new] = key, value
             attend(rows.new.stop, rows.read)
 
@@ -338,5 +355,7 @@ _KINDS: dict[type, type] = {
     RotaryPositions: _RotaryPositions,
     SelfAttention: _SelfAttention,
     CrossAttention: _CrossAttention,
-    Input: OneCall,
+    Input: _Input,
+    Embedding: _Embedding,
+    LearnedPositions: OneCall,
 }

@@ -176,10 +176,14 @@ class RotaryPositions(Module):
 
     def turn(self, x: Array, rows: Rows, tape: Tape) -> None:
         """Shapes: x (N, H, K), changed in place."""
-        if rows.longest > len(self._tables[0]) or self._tables[0].dtype != x.dtype:
-            self._tables = rotary_table(_room_for(rows.longest), self.width, self.base, x.dtype.type)
-        cosine, sine = (table[rows.positions] for table in self._tables)
-        tape.push(self, rotary(x, cosine, sine, out=x)[1])
+        tape.push(self, rotary(x, *self.waves(rows, x.dtype), out=x)[1])
+
+    def waves(self, rows: Rows, dtype: type) -> tuple[Array, Array]:
+        """Look up the cosines and sines of all angles of the rows' positions, (N, K / 2) each."""
+        if rows.longest > len(self._tables[0]) or self._tables[0].dtype != dtype:
+            self._tables = rotary_table(_room_for(rows.longest), self.width, self.base, dtype)
+        cosines, sines = self._tables
+        return cosines[rows.positions], sines[rows.positions]
 
     def turn_back(self, dx: Array, tape: Tape) -> None:
         """Shapes: dx (N, H, K), changed in place."""
