@@ -17,8 +17,9 @@ from typing import Any, Literal
 from toolkit.commands.recipe import Recipe, preparing, refuse, run_recipe
 from toolkit.data.embedded import embedded
 from toolkit.data.filters import Filters
+from toolkit.data.lines import read_pairs
 from toolkit.data.pair_corpus import PairCorpus
-from toolkit.data.pairs import PairSource, open_sources, read_pairs
+from toolkit.data.pairs import PairSource, open_sources
 from toolkit.data.sentences import SubwordSampler, spaced
 from toolkit.decoding import GenerationConfig
 from toolkit.evaluation.scores import bleu_chrf

@@ -1,8 +1,7 @@
 """From text files to batches of ids."""
 
 from toolkit.data.batches import Example, epoch_batches, split_batch
-from toolkit.data.lines import read_lines, write_lines_atomically
-from toolkit.data.pairs import read_pairs
+from toolkit.data.lines import read_lines, read_pairs, write_lines_atomically
 
 __all__ = [
     "Example",

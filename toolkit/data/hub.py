@@ -3,7 +3,6 @@
 import glob
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -64,6 +63,8 @@ def batches_of(dataset: Any, name: str, size: int) -> Iterator[Batch]:
 
 def _streamed(called: str, path: str, **options: Any) -> Any:
     """Open the splits of a dataset, by name."""
+    import tempfile
+
     import datasets
     import huggingface_hub
 

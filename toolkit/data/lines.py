@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from toolkit.display import counted
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer
 from toolkit.tokenization.normal_form import normal_form
@@ -218,6 +219,33 @@ def _too_long(path: str | os.PathLike[str], line: int, longest: int) -> DataErro
 
 def _endless(name: str, line: int, advice: str) -> DataError:
     return DataError(f"{name}, line {line} has no end: {advice}")
+
+
+def check_aligned(source_path: str | os.PathLike[str], target_path: str | os.PathLike[str]) -> None:
+    """Raise DataError where two files, of which line i of one translates line i of the other, are of unequal length."""
+    (short, short_path), (long, long_path) = sorted(
+        ((count_lines(path), path) for path in (source_path, target_path)), key=lambda side: side[0]
+    )
+    if short != long:
+        raise DataError(
+            f"{short_path} has {counted(short)}, {long_path} has {long}: "
+            f"line {short + 1} of {long_path} has no translation"
+        )
+
+
+def read_pairs(source_path: str | os.PathLike[str], target_path: str | os.PathLike[str]) -> list[tuple[str, str]]:
+    """Read the pairs (source, target) of two files of which line i of one translates line i of the other.
+
+    Raises DataError, naming file and line, for what `read_lines` refuses, for files of unequal length and for empty
+    lines.
+    """
+    check_aligned(source_path, target_path)
+    sources, targets = read_lines(source_path), read_lines(target_path)
+    for path, lines in (source_path, sources), (target_path, targets):
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                raise DataError(f"{path}, line {number} is empty: write its text, or delete the line from both files")
+    return list(zip(sources, targets, strict=True))
 
 
 def write_lines_atomically(path: str | os.PathLike[str], lines: Iterable[str]) -> None:

@@ -1,14 +1,12 @@
 """Sources of sentence pairs: line-aligned files, tables and datasets; streams that can say where each pair stands."""
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from toolkit.data.lines import count_lines, digest_of_files, iter_lines, refuse_pipe
+from toolkit.data.lines import check_aligned, digest_of_files, iter_lines, refuse_pipe
 from toolkit.data.tables import Table, find_table
-from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
 
 Side = Literal["source", "target"]
@@ -48,7 +46,9 @@ class LineFiles:
     def __init__(self, source: Path, target: Path):
         self.name = str(source)
         self._paths = (source, target)
-        self._count()
+        for path in self._paths:
+            refuse_pipe(path)
+        check_aligned(source, target)
 
     def __iter__(self) -> Iterator[Located]:
         for number, texts in enumerate(self._texts(), start=1):
@@ -65,18 +65,6 @@ class LineFiles:
             yield from zip(*map(iter_lines, self._paths), strict=True)
         except ValueError as error:
             raise DataError(f"{self.name} or its translation changed while they were read: start again") from error
-
-    def _count(self) -> None:
-        for path in self._paths:
-            refuse_pipe(path)
-        (short, short_path), (long, long_path) = sorted(
-            ((count_lines(path), path) for path in self._paths), key=lambda side: side[0]
-        )
-        if short != long:
-            raise DataError(
-                f"{short_path} has {counted(short)}, {long_path} has {long}: "
-                f"line {short + 1} of {long_path} has no translation"
-            )
 
 
 class TablePairs:
@@ -121,18 +109,3 @@ def open_sources(
         raise ConfigError(f"source and target column are both {source_column}: name two columns")
     files: list[PairSource] = [LineFiles(*paths) for paths in zip(source, target, strict=True)]
     return files + [TablePairs(find_table(text, (source_column, target_column))) for text in data]
-
-
-def read_pairs(source_path: str | os.PathLike[str], target_path: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """Read the pairs (source, target) of two files of which line i of one translates line i of the other.
-
-    Raises DataError, naming file and line, for what `LineFiles` refuses and for empty lines.
-    """
-    files, pairs = LineFiles(Path(source_path), Path(target_path)), []
-    for source, target, number in files:
-        for text, side in (source, "source"), (target, "target"):
-            if not text.strip():
-                place = files.place(number, side)
-                raise DataError(f"{place} is empty: write its text, or delete the line from both files")
-        pairs.append((source, target))
-    return pairs
