@@ -85,9 +85,9 @@ def check(
     """Compare every gradient of a pair with a central difference, along a random direction.
 
     forward: called as forward(*arguments, **keywords), returns (y, saved), or y alone where nothing is saved. y is an
-    array, a number, or a tuple of them. backward: called as backward(dy, saved), or backward(dy) where nothing is
-    saved; dy is shaped as y is. It returns a gradient for every array of floats among the arguments, in their order, or
-    for every argument from the first on, None for what has none.
+    array, a number, or a tuple of them; a tuple of two is always (y, saved). backward: called as backward(dy, saved),
+    or backward(dy) where nothing is saved; dy is shaped as y is. It returns a gradient for every array of floats among
+    the arguments, in their order, or for every argument from the first on, None for what has none.
     arguments: copies are made, in float64; what is no array of floats is not differentiated. constants: names of
     arrays of floats that are not differentiated either. seed: of the cotangent and the directions, or their generator.
 
