@@ -277,3 +277,11 @@ def test_every_byte_of_the_beginning_may_be_wrong(tmp_path: Path) -> None:
             (directory / "model.bin").write_bytes(damaged)
             with suppress(ModelError):  # and nothing else
                 read(directory)
+
+
+def test_halves_of_a_gate_of_different_shapes_are_refused(tmp_path: Path) -> None:
+    directory = shutil.copytree(FIXTURES / "llama-bfloat16", tmp_path / "model")
+    name = "decoder/layer_0/ffn/linear_0_noact/weight"
+    change(directory, lambda arrays: arrays.update({name: arrays[name][:-1, :-1]}))
+    with pytest.raises(ModelError, match=f"{name} has shape"):
+        read(directory)

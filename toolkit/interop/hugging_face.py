@@ -10,8 +10,8 @@ from safetensors.numpy import save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.functional.arrays import Array
+from toolkit.interop.architectures import ARCHITECTURES
 from toolkit.interop.chat_templates import end_of
-from toolkit.interop.encoder_decoders import Marian, Pegasus
 from toolkit.interop.hugging_face_files import (
     GENERATION_FILE,
     OWN_ENTRY,
@@ -24,7 +24,6 @@ from toolkit.interop.hugging_face_files import (
     kept_generation,
     own_settings,
 )
-from toolkit.interop.language_models import GPT2, Llama, Starcoder2
 from toolkit.interop.mapping import (
     OUTPUT_BIAS,
     Architecture,
@@ -42,8 +41,6 @@ from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS
 
 # Waves have no end: ours are written so far at least that encoder-decoders there read what ours read.
 _LEAST_POSITIONS = 1024
-
-ARCHITECTURES: tuple[Architecture, ...] = (Marian(), Pegasus(), GPT2(), Llama(), Starcoder2())
 
 
 class HuggingFaceModel:

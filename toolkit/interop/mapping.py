@@ -2,7 +2,7 @@
 
 A class of models elsewhere is described by three tables: `Tensors`, the names of the parts of its layers; a `Table`
 for each matrix with a row for every token; and a `Setting` for each entry of its config.json. Our own names of
-parameters stand in this file, once; the chapters `encoder_decoders`, `language_models` and `ctranslate2_spec` say what
+parameters stand in this file, once; the chapters `architectures` and `ctranslate2_spec` say what
 they are called there.
 
 Our linear maps are (inputs, outputs) and keep maps of one input together, queries, keys and values say, side by side
@@ -26,7 +26,6 @@ from toolkit.models.storage import new_model
 # Our parameters with a row or an entry for each token.
 EMBEDDING, SOURCE, TARGET = "trunk.input.embedding.table", "source.embedding.table", "target.embedding.table"
 OUTPUT, OUTPUT_BIAS = "output.table", "output.bias"
-LM_HEAD = "lm_head.weight"  # the output table in all classes of transformers
 # Of tied tables, the one that the parameter is called after, by `config.tie`.
 TIED = {"all": SOURCE, "decoder": TARGET, True: EMBEDDING}
 TABLES = {EMBEDDING, SOURCE, TARGET, OUTPUT}
@@ -249,15 +248,15 @@ _ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """An entry of config.json that is a field of our config, or several fields.
+    """An entry of config.json that is a field of our config.
 
     default: the value where config.json has none, of the type that it must have, or a function of the fields found so
     far. A whole number must be at least 1. same: other entries, which must be there with the same value or not at all.
-    value: what is written, of a config; the (first) field, if not given.
+    value: what is written, of a config; the field, if not given.
     """
 
     theirs: str
-    ours: str | tuple[str, ...]
+    ours: str
     default: Any
     same: tuple[str, ...] = ()
     value: Callable[[Any], Any] | None = None
@@ -269,15 +268,16 @@ class Setting:
         for name in self.same:
             settings.expect(name, value)
         if self.ours == "activation":
-            value = _own_activation(settings, self.theirs, value)
-        return dict.fromkeys([self.ours] if isinstance(self.ours, str) else self.ours, value)
+            ours = {name: each for each, names in _ACTIVATIONS.items() for name in names}
+            if value not in ours:
+                what = f"{settings.path} has {self.theirs} {value!r}"
+                raise ModelError(f"{what}: this toolkit has no such activation, only {', '.join(ours)}")
+            value = ours[value]
+        return {self.ours: value}
 
     def write(self, config: Config) -> dict[str, Any]:
         """Give their entries."""
-        if self.value is not None:
-            value = self.value(config)
-        else:
-            value = getattr(config, self.ours if isinstance(self.ours, str) else self.ours[0])
+        value = self.value(config) if self.value else getattr(config, self.ours)
         if self.ours == "activation":
             value = _ACTIVATIONS[value][0]
         return dict.fromkeys((self.theirs, *self.same), value)
@@ -295,14 +295,6 @@ class Written:
 
     def write(self, config: Config) -> dict[str, Any]:
         return {self.theirs: self.value(config) if callable(self.value) else self.value}
-
-
-def _own_activation(settings: ForeignSettings, name: str, theirs: str) -> str:
-    for ours, names in _ACTIVATIONS.items():
-        if theirs in names:
-            return ours
-    known = ", ".join(each for names in _ACTIVATIONS.values() for each in names)
-    raise ModelError(f"{settings.path} has {name} {theirs!r}: this toolkit has no such activation, only {known}")
 
 
 class Architecture:
@@ -373,11 +365,6 @@ def features(config: Config) -> list[str]:
     found = [f"{config.positions} positions", "RMSNorm" if config.norm == "rms" else "LayerNorm", config.activation]
     found += ["grouped queries"] * (config.key_value_heads not in (0, config.heads))
     return found + ["output_bias"] * config.output_bias
-
-
-def untied_note(name: str, setting: str) -> str:
-    """Word what import says of a table that differs from the one that it should be."""
-    return f"{name} is a table of its own, though {setting} says otherwise: it is read as it is"
 
 
 _SMALL_TABLE = 1 << 20  # numbers that no model is too small for
