@@ -1,8 +1,8 @@
-"""What a transformer does, number by number: pages made of records of real passes, for the terminal and the browser.
+"""Pages that show a transformer at work, number by number, from records of real passes; for terminals and browsers.
 
-`pages` has what a page is made of and shows it, `pictures` draws maps and training curves. The topics, each with a
-function that returns a page: `attention`, `worked` (without a model), `decoding` (translating and generating),
-`training`, `parallel`, `gradients`. `texts` and `reading` are what they read with.
+`pages` has the blocks that a page is made of, and shows them. A topic is a module with a function that returns a page:
+`attention`, `worked` (without a model), `decoding` (translating and generating), `training`, `parallel`, `gradients`.
+README.md shows each of them.
 """
 
 from toolkit import submodules
