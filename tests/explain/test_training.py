@@ -14,13 +14,13 @@ from toolkit.explain.adam import (
     first_update,
     founding_section,
     key_biases,
-    shares,
+    parts_of,
     with_values,
 )
 from toolkit.explain.lesson import (
-    forced,
     gradient_of,
     step_by_step,
+    teacher_forcing,
 )
 from toolkit.explain.pages.blocks import Erratum, Formula, Table
 from toolkit.nn.tape import Tape
@@ -62,7 +62,7 @@ def test_the_target_is_shifted_by_one():
 
 def test_the_losses_of_the_tokens_add_up_to_the_loss(taught):
     model, batch = taught
-    found = forced(model, batch, uniform(model))
+    found = teacher_forcing(model, batch, uniform(model))
     assert len(found.losses) == len(TARGET) + 1
     np.testing.assert_allclose(found.losses.sum(), model.loss(batch, Tape()).loss, rtol=1e-12)
     np.testing.assert_allclose(found.loss, found.losses.mean())
@@ -73,19 +73,21 @@ def test_the_losses_of_the_tokens_add_up_to_the_loss(taught):
 
 def test_the_smoothed_losses_add_up_to_the_smoothed_loss(taught):
     model, batch = taught
-    found = forced(model, batch, uniform(model))
+    found = teacher_forcing(model, batch, uniform(model))
     smoothed = 0.9 * found.losses - 0.1 * found.mean_log_probs
     np.testing.assert_allclose(smoothed.sum(), model.loss(batch, Tape(), 0.1, uniform(model)).loss, rtol=1e-12)
 
 
 def test_all_at_once_is_step_by_step(taught):
     model, batch = taught
-    np.testing.assert_allclose(step_by_step(model, batch), forced(model, batch, uniform(model)).losses, rtol=1e-10)
+    np.testing.assert_allclose(
+        step_by_step(model, batch), teacher_forcing(model, batch, uniform(model)).losses, rtol=1e-10
+    )
 
 
 def test_no_row_looks_ahead(taught):
     model, batch = taught
-    attention = forced(model, batch, uniform(model)).attention
+    attention = teacher_forcing(model, batch, uniform(model)).attention
     assert attention.shape == (len(TARGET) + 1,) * 2
     np.testing.assert_allclose(attention.sum(axis=1), 1)
     assert not np.triu(attention, 1).any()
@@ -162,7 +164,7 @@ def test_the_model_stays_as_it_is(taught):
 def test_every_parameter_belongs_to_one_part(taught):
     model, batch = taught
     update = updated(model, batch)
-    parts = shares(model, update)
+    parts = parts_of(model, update)
     assert sum(each.size for each in parts) == model.parameter_count
     assert len({each.name for each in parts}) == len(parts) > 4
     assert sum(each.moved for each in parts) == np.count_nonzero(update.gradient)

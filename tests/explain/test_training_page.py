@@ -8,7 +8,7 @@ import pytest
 from toolkit import load
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.adam import entry, first_update
-from toolkit.explain.lesson import forced, gradient_of, lesson, training_config
+from toolkit.explain.lesson import gradient_of, lesson, training_config
 from toolkit.explain.pages.blocks import Bars, Formula, Heat, Table
 from toolkit.explain.pages.html import document
 from toolkit.explain.reading import DEFAULT_TEXTS, default_text
@@ -34,7 +34,7 @@ def test_the_page_of_a_pair_shows_the_numbers_of_its_pass(tiny_model):
     page = training_page(owner, ("I am a boy.", "म केटा हुँ।"), METRICS)
     np.testing.assert_array_equal(owner.model.vector, before)
     taught = lesson(owner, ("I am a boy.", "म केटा हुँ।"), METRICS)
-    found = forced(taught.model, taught.batch, taught.prior)
+    found = teacher_forcing(taught.model, taught.batch, taught.prior)
     (shift,), (table,) = blocks_of(page, Table, "Teacher"), blocks_of(page, Table, "loss of every")
     assert [row[1] for row in shift.rows[1:]] == [row[3] for row in shift.rows[:-1]]
     assert (shift.rows[0][1], shift.rows[-1][3]) == ("<s>", "</s>")

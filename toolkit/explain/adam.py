@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolkit.explain.errata import erratum
-from toolkit.explain.lesson import Forced, Lesson, forced
+from toolkit.explain.lesson import Lesson, TeacherForcing, teacher_forcing
 from toolkit.explain.pages.blocks import Bars, Block, Formula, Numbers, Section, Table
 from toolkit.functional.arrays import Array, row_blocks
 from toolkit.functional.output_loss import output_loss
@@ -143,7 +143,7 @@ def key_biases(model: Model) -> list[tuple[str, slice]]:
     return found
 
 
-class Share(NamedTuple):
+class Part(NamedTuple):
     """The parameters of one part of a model."""
 
     name: str
@@ -152,7 +152,7 @@ class Share(NamedTuple):
     norm: float  # of their mean gradient, before clipping
 
 
-def shares(model: Model, update: Update) -> list[Share]:
+def parts_of(model: Model, update: Update) -> list[Part]:
     """Sum up the gradient of each part of the model: an embedding, an attention, a norm."""
     parts: dict[str, list[Array]] = {}
     views = model.views(update.gradient)
@@ -161,7 +161,7 @@ def shares(model: Model, update: Update) -> list[Share]:
         part = sub_layer if inside else name.rpartition(".")[0] or name
         parts.setdefault(part, []).append(views[parameter])
     return [
-        Share(
+        Part(
             name,
             sum(each.size for each in gradients),
             sum(np.count_nonzero(each) for each in gradients),
@@ -184,7 +184,7 @@ def example_step(adam: Adam, values: Array, gradient: Array, learning_rate: floa
 def gradient_section(taught: Lesson, update: Update) -> Section:
     """Show the gradient of every part of the model, and its norm before and after clipping."""
     model, clip = taught.model, taught.config.clip
-    parts = shares(model, update)
+    parts = parts_of(model, update)
     rows = [(each.name, f"{each.size:,}", f"{each.moved:,}", f"{each.norm:.2e}") for each in parts]
     moved, size = sum(each.moved for each in parts), sum(each.size for each in parts)
     rows.append(("all", f"{size:,}", f"{moved:,}", f"{update.norm:.4g}"))
@@ -285,9 +285,9 @@ def _about_size(entries: list[Entry], update: Update) -> str:
     return text
 
 
-def outcome_section(taught: Lesson, before: Forced, update: Update) -> Section:
+def outcome_section(taught: Lesson, before: TeacherForcing, update: Update) -> Section:
     """Show the loss of every token before and after the step, by a second pass."""
-    after = forced(with_values(taught.model, update.after), taught.batch, taught.prior)
+    after = teacher_forcing(with_values(taught.model, update.after), taught.batch, taught.prior)
     change = after.loss - before.loss
     names = taught.names(taught.batch.labels)[:_MOST_BARS]
     columns = {

@@ -116,7 +116,7 @@ def _text(owner: LanguageModel, texts: Sequence[str], cut: list[str]) -> GPTBatc
     return text_batch([np.array(marked, np.int64)])
 
 
-class Forced(NamedTuple):
+class TeacherForcing(NamedTuple):
     """One pass with teacher forcing, token by token, without dropout."""
 
     losses: Array  # (N,) -log p(label), in float64
@@ -130,7 +130,7 @@ class Forced(NamedTuple):
         return float(self.losses.mean())
 
 
-def forced(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch, prior: Array) -> Forced:
+def teacher_forcing(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch, prior: Array) -> TeacherForcing:
     """Read the labels' probabilities from one forward pass.
 
     prior: (V,) the shares of the tokens that label smoothing spreads to.
@@ -146,7 +146,7 @@ def forced(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch, prior: Array) -
     logits = model.output.logits(x, tape)
     totals, best = log_sum_exp(logits), logits.argmax(axis=1)
     rows = np.arange(len(logits))
-    return Forced(
+    return TeacherForcing(
         totals - logits[rows, batch.labels],
         best,
         np.exp(logits[rows, best] - totals),

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from toolkit.errors import ModelError
 from toolkit.explain.adam import first_update, founding_section, gradient_section, outcome_section, step_section
-from toolkit.explain.lesson import Forced, Lesson, forced, gradient_of, lesson, step_by_step
+from toolkit.explain.lesson import Lesson, TeacherForcing, gradient_of, lesson, step_by_step, teacher_forcing
 from toolkit.explain.pages.blocks import Formula, Heat, Page, Section, Table
 from toolkit.functional.causal_attention import causal_mask
 from toolkit.language_model import LanguageModel
@@ -38,7 +38,7 @@ def training_page(
     """
     taught = lesson(owner, texts, metrics or {})
     with threadpool_limits(1, "blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        pass_ = forced(taught.model, taught.batch, taught.prior)
+        pass_ = teacher_forcing(taught.model, taught.batch, taught.prior)
         if not np.isfinite(pass_.losses).all():
             raise ModelError("the model computes numbers that are not finite: it is damaged, or its training diverged")
         optimizer, rate = make_optimizer(taught.config), first_rate(taught) if learning_rate is None else learning_rate
@@ -121,7 +121,7 @@ def _shift_section(taught: Lesson) -> Section:
     )
 
 
-def _loss_section(taught: Lesson, pass_: Forced, total: float) -> Section:
+def _loss_section(taught: Lesson, pass_: TeacherForcing, total: float) -> Section:
     count = taught.tokens
     together = taught.names(np.concatenate([taught.batch.labels, pass_.best]))
     rows = [
@@ -155,7 +155,7 @@ def _loss_section(taught: Lesson, pass_: Forced, total: float) -> Section:
     )
 
 
-def _smoothing_section(taught: Lesson, pass_: Forced) -> Section:
+def _smoothing_section(taught: Lesson, pass_: TeacherForcing) -> Section:
     smoothing, prior = taught.config.label_smoothing, taught.prior
     others = int(np.count_nonzero(prior))
     each = smoothing / others
@@ -180,7 +180,7 @@ def _smoothing_section(taught: Lesson, pass_: Forced) -> Section:
     )
 
 
-def _parallel_section(taught: Lesson, pass_: Forced) -> Section:
+def _parallel_section(taught: Lesson, pass_: TeacherForcing) -> Section:
     single = step_by_step(taught.model, taught.batch)
     apart = np.abs(single - pass_.losses)
     names, count = taught.names(taught.batch.labels), min(taught.tokens, _MOST_SQUARES)
