@@ -91,7 +91,7 @@ def line_or_end() -> str | None:
 
 
 def has_more(stream: BinaryIO) -> bool:
-    """Whether reading the stream gives something, or its end, almost at once.  False where the system cannot say."""
+    """Does reading the stream give something, or its end, almost at once?  False where the system cannot say."""
     try:
         return bool(select.select([stream], [], [], _REFILL)[0])
     except (OSError, ValueError):  # a stream that is no file; on Windows, one that is no socket
