@@ -22,9 +22,15 @@ if TYPE_CHECKING:
         tokenization,
         training,
     )
-    from toolkit.api import LanguageModel, Translator, load, load_language_model, load_translator
+    from toolkit.api import load, load_language_model, load_translator
+    from toolkit.language_model import LanguageModel
+    from toolkit.translator import Translator
 
-_API = ("LanguageModel", "Translator", "load", "load_language_model", "load_translator")
+_HOMES = {
+    **dict.fromkeys(("load", "load_language_model", "load_translator"), "toolkit.api"),
+    "LanguageModel": "toolkit.language_model",
+    "Translator": "toolkit.translator",
+}
 __all__ = [
     "LanguageModel",
     "Translator",
@@ -74,4 +80,4 @@ if not TYPE_CHECKING:  # where it would give every name that is misspelt a type
 
     def __getattr__(name: str) -> Any:
         """Import the library when it is first used: the command line should not wait for what a verb does not need."""
-        return getattr(import_module("toolkit.api"), name) if name in _API else submodules("toolkit")(name)
+        return getattr(import_module(_HOMES[name]), name) if name in _HOMES else submodules("toolkit")(name)

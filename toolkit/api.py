@@ -2,19 +2,22 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolkit.errors import ModelError
-from toolkit.language_model import LanguageModel
 from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.shelf import read_model
 from toolkit.models.storage import load_model
 from toolkit.tokenization import load_tokenizer
-from toolkit.translator import Translator
+
+if TYPE_CHECKING:
+    from toolkit.language_model import LanguageModel
+    from toolkit.translator import Translator
 
 
-def load(path_or_name: str | os.PathLike[str]) -> Translator | LanguageModel:
+def load(path_or_name: str | os.PathLike[str]) -> "Translator | LanguageModel":
     """Read a model from a directory, from a run (its best checkpoint), or by the name of a shipped one ("en-ne").
 
     What it is turns out when it is read; `load_translator` and `load_language_model` know it before, and so does an
@@ -26,7 +29,7 @@ def load(path_or_name: str | os.PathLike[str]) -> Translator | LanguageModel:
     return read_model(path_or_name, lambda directory: _read(directory, path_or_name))
 
 
-def _read(directory: Path, path_or_name: str | os.PathLike[str]) -> Translator | LanguageModel:
+def _read(directory: Path, path_or_name: str | os.PathLike[str]) -> "Translator | LanguageModel":
     model = load_model(directory)
     if isinstance(model, AutoEncoder):
         raise ModelError(f"{path_or_name} is an auto-encoder, which reads vectors and writes no text: see toolkit info")
@@ -35,20 +38,24 @@ def _read(directory: Path, path_or_name: str | os.PathLike[str]) -> Translator |
         raise ModelError(f"{path_or_name} is a reward model, which writes nothing: PPO takes it as --reward")
     if isinstance(model, ActorCritic):
         model = model.language_model()
-    return (Translator if isinstance(model, Seq2Seq) else LanguageModel)(model, tokenizer, str(directory))
+    if isinstance(model, Seq2Seq):
+        from toolkit.translator import Translator as Kind  # imported for what is there: a verb should start at once
+    else:
+        from toolkit.language_model import LanguageModel as Kind
+    return Kind(model, tokenizer, str(directory))
 
 
-def load_translator(path_or_name: str | os.PathLike[str], instead: str = "toolkit generate") -> Translator:
+def load_translator(path_or_name: str | os.PathLike[str], instead: str = "toolkit generate") -> "Translator":
     """As `load`, and raises ModelError for a model of another kind, saying what can be done with it `instead`."""
     found = load(path_or_name)
-    if not isinstance(found, Translator):
+    if not isinstance(found.model, Seq2Seq):
         raise ModelError(f"{path_or_name} is a language model, which translates nothing: use {instead}")
     return found
 
 
-def load_language_model(path_or_name: str | os.PathLike[str], instead: str = "toolkit translate") -> LanguageModel:
+def load_language_model(path_or_name: str | os.PathLike[str], instead: str = "toolkit translate") -> "LanguageModel":
     """As `load`, and raises ModelError for a model of another kind, saying what can be done with it `instead`."""
     found = load(path_or_name)
-    if not isinstance(found, LanguageModel):
+    if isinstance(found.model, Seq2Seq):
         raise ModelError(f"{path_or_name} is a translator, which continues no text: use {instead}")
     return found

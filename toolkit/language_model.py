@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
-from toolkit.chat import ChatSession
 from toolkit.decoding import (
     ContinuationConfig,
     ContinuationSettings,
@@ -30,6 +29,7 @@ from toolkit.tokenization.normal_form import check_text, normal_form, text_list
 from toolkit.tokenization.special import BOS, EOS
 
 if TYPE_CHECKING:
+    from toolkit.chat import ChatSession
     from toolkit.evaluation.perplexity import Perplexity
 
 
@@ -182,7 +182,7 @@ class LanguageModel(TextModel):
         stop_strings: Sequence[str] = (),
         bad_words: Sequence[str] = (),
         **settings: Unpack[ContinuationSettings],
-    ) -> ChatSession:
+    ) -> "ChatSession":
         """Begin a conversation with the model, which remembers it by being sent all of it again.
 
         system: says how the assistant is to answer. template: how messages are written, "control" or "plain"; None for
@@ -192,6 +192,8 @@ class LanguageModel(TextModel):
         Raises ModelError for a model that was taught no template where none is given, ConfigError for a setting that
         does not fit, and DataError for a system message that the model cannot read.
         """
+        from toolkit.chat import ChatSession
+
         config = ContinuationConfig(**{"do_sample": False, **settings})
         self._bad_ids(bad_words)  # told now, not with the first reply
         return ChatSession(

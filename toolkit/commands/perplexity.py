@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal
 import tyro
 from tyro.conf import Positional
 
-from toolkit.api import LanguageModel, load_language_model
+from toolkit.api import load_language_model
 from toolkit.commands.console import aligned, emit
 from toolkit.data.texts import Piece, TextSource, open_texts
 from toolkit.display import json_text
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.perplexity import Perplexity, pooled
+from toolkit.language_model import LanguageModel
 from toolkit.parallel import in_order
 
 
