@@ -8,7 +8,7 @@ import pytest
 from toolkit import load
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.adam import entry, first_update
-from toolkit.explain.lesson import gradient_of, lesson, training_config
+from toolkit.explain.lesson import gradient_of, lesson, teacher_forcing, training_config
 from toolkit.explain.pages.blocks import Bars, Formula, Heat, Table
 from toolkit.explain.pages.html import document
 from toolkit.explain.reading import DEFAULT_TEXTS, default_text
