@@ -247,7 +247,7 @@ def step_section(taught: Lesson, update: Update, is_own: bool = True) -> Section
 
 
 def _named(taught: Lesson, each: Entry) -> tuple[str, str]:
-    """A number's name, and of one in the embedding of tokens, the token."""
+    """Name a number, and of one in the embedding of tokens, the token."""
     table, _, place = each.name.partition("[")
     if table != next(iter(taught.model.parameters())):
         return each.name, ""

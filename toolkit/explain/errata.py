@@ -71,7 +71,7 @@ def shown(values: Array, digits: int = 3) -> str:
 
 
 def softmax(scores: Array) -> Array:
-    """Apply the toolkit's softmax to one row."""
+    """Apply the toolkit's softmax to one row, (S,) -> (S,)."""
     by_key = np.array(scores, np.float64).reshape(1, 1, -1, 1)
     softmax_over_keys(by_key, None)
     return by_key.reshape(-1)

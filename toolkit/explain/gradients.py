@@ -195,7 +195,6 @@ class _Checked:
         self.arguments = max((report.arguments for report in self.right.values()), key=len)
 
     def row(self) -> tuple[str, ...]:
-        """Make the pair's row in the table of all."""
         error = float(np.max([report.error for report in self.right.values()]))
         verdict = "right" if error <= TOLERANCE else "off"
         caught = sum(not report.error <= TOLERANCE for _, report in self.wrong)
@@ -237,7 +236,7 @@ class _Checked:
 
 
 def _rows(report: Report, right: Report | None = None) -> list[tuple[str, ...]]:
-    """A row for each argument.  right: adds the errors of the right backward, with the same numbers."""
+    """Make a row for each argument.  right: adds the errors of the right backward, with the same numbers."""
     rows = []
     for index, each in enumerate(report.measurements):
         beside = () if right is None else (f"{right.measurements[index].error:.1e}",)

@@ -54,7 +54,7 @@ class Lesson:
 
     @property
     def prior(self) -> Array:
-        """(V,) equal shares for the end mark and all tokens of text: what label smoothing spreads to."""
+        """Spread label smoothing: (V,) equal shares for the EOS and all tokens of text."""
         occurs = np.arange(self.tokenizer.vocab_size) >= len(SPECIAL_TOKENS)
         occurs[EOS] = True
         return (occurs / occurs.sum()).astype(self.model.vector.dtype)

@@ -65,7 +65,7 @@ class Timing(NamedTuple):
 
     @property
     def speeds(self) -> tuple[float, float]:
-        """Billions of multiplications and additions a second: of the block at once, of the recurrent layer."""
+        """Count billions of multiplications and additions a second -> (the block at once, the recurrent layer)."""
         return 2e-9 * self.at_once_products / self.at_once, 2e-9 * self.recurrent_products / self.recurrent
 
 

@@ -73,7 +73,7 @@ class OneBlock(Model):
         self.initialize(generator)
 
     def output(self, x: Array, copies: int = 1, tape: Tape | None = None) -> Array:
-        """Shapes: (T, D) -> (copies · T, D)."""
+        """Run the block on copies of a text.  Shapes: (T, D) -> (copies · T, D)."""
         return self.block.forward(np.tile(x, (copies, 1)), Rows(np.full(copies, len(x))), tape or Tape())
 
     def jacobian(self, x: Array) -> Array:

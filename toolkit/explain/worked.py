@@ -82,7 +82,6 @@ class _Walk:
         self.placed: set[str] = set()
 
     def sections(self) -> list[Section]:
-        """Make all steps, in their order."""
         model, source, target = self.worked.model, self.worked.source, self.worked.target
         return [
             *self._source(),
@@ -237,7 +236,6 @@ class _Walk:
         )
 
     def _last_layers(self) -> list[Section]:
-        """Show the feed-forward network, the residual and the norm."""
         model, words = self.worked.model, self.worked.target
         return [
             Section(
@@ -262,7 +260,6 @@ class _Walk:
         ]
 
     def _next_word(self) -> list[Section]:
-        """Show the logits, and the word that follows."""
         words, names = self.worked.target, list(example.TARGET)
         logits = self._read(self.worked.model, "logits")
         probabilities = np.exp(logits - log_sum_exp(logits)[:, None])
@@ -325,7 +322,6 @@ class _Walk:
         ]
 
     def _small_example(self) -> Section:
-        """Show the example with four numbers a token."""
         attended = example.cross_attended(SMALL_QUERY, SMALL_KEYS)
         rows = np.vstack([attended.dots, softmax(attended.dots[0]), attended.scores, attended.weights])
         names = ("products q·k", "their softmax", "scores, / √2", "weights")

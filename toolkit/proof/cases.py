@@ -163,7 +163,7 @@ def ragged(keys: int, _queries: int) -> Array:
 def _attention(
     queries: int, keys: int, visibility: Callable | None, dropped: bool, large: bool, heads: Sequence[int], rng, dtype
 ) -> list:
-    """heads: of queries, and of keys and values."""
+    """Draw queries, keys and values, with masks.  heads: of queries, and of keys and values."""
     lengths = ((queries, heads[0]), (keys, heads[1]), (keys, heads[1]))
     query, key, value = normal(rng, dtype, *((3, length, count, 4) for length, count in lengths))
     if large:
@@ -203,7 +203,7 @@ def _into_parts(backward: Callable) -> Callable:
 
 
 def _check_places(given: Sequence[Array], found: Sequence[Array]) -> None:
-    """Raises AssertionError where results are not the very arrays that were given for them."""
+    """Raise AssertionError where results are not the very arrays that were given for them."""
     if not all(one is other for one, other in zip(given, found, strict=True)):
         raise AssertionError("a result is not where it was to be written")
 

@@ -166,7 +166,7 @@ class _Pair:
         return y, tuple(saved)
 
     def like_the_result(self, cotangents: Sequence[Array | float]) -> Any:
-        """Copies of the cotangents, as a tuple where forward returns one."""
+        """Copy the cotangents, as a tuple where forward returns one."""
         copies = tuple(np.copy(each) if np.ndim(each) else each for each in cotangents)
         return copies if self.has_several else copies[0]
 
