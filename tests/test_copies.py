@@ -75,7 +75,7 @@ def test_translations_with_alignments_are_compared(tiny_model):
 @pytest.mark.parametrize("end", ["scored", "none"])
 def test_ids_tokens_and_log_probabilities_stand_side_by_side(tiny_model, tiny_gpt, end):
     translator, model = toolkit.load(tiny_model), toolkit.load(tiny_gpt)
-    settings = {"max_new_tokens": 9, "forced_end": end}
+    settings = {"max_new_tokens": 9, "forced_eos": end}
     found = [each for group in translator.translate_n(TEXTS, **settings) for each in group]
     found += [each for group in model.generate_n(TEXTS, num_return_sequences=3, **settings) for each in group]
     for each in found:

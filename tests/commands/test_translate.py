@@ -54,7 +54,7 @@ def test_n_best_lists_are_sorted_and_distinct_and_their_parts_add_up(translate):
             assert len(translation["tokens"]) == len(translation["token_log_probs"]) == len(translation["ids"])
 
 
-@pytest.mark.parametrize("flags", [[], ["--num-beams", 2, "--num-return-sequences", 2], ["--forced-end", "none"]])
+@pytest.mark.parametrize("flags", [[], ["--num-beams", 2, "--num-return-sequences", 2], ["--forced-eos", "none"]])
 def test_attention_of_every_token_sums_to_1(translate, flags):
     for each in objects(translate("--json", "--alignments", "--max-new-tokens", 6, *flags, *LINES)):
         for translation in each["translations"]:
@@ -135,7 +135,8 @@ def test_an_error_names_the_line_of_the_file_in_any_process(translate, tmp_path,
         (["--workers", 0], "workers is 0"),
         (["--bad-words", ""], "a bad word is empty"),
         (["--workers", "two"], "--workers is 'two': it must be a whole number"),
-        (["--forced-end", "maybe"], "--forced-end is 'maybe': it must be one of scored, free, none"),
+        (["--forced-eos", "maybe"], "--forced-eos is 'maybe': it must be one of scored, free, none"),
+        (["--forced-end", "none"], "there is no flag --forced-end any more: it is called --forced-eos now"),
     ],
 )
 def test_what_does_not_go_together_is_told_in_one_sentence(translate, flags, words):

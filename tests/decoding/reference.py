@@ -94,7 +94,7 @@ def beam_search(model, source, limit, width, power, prefix=(), least=0):
     return *best, length
 
 
-def hugging_face_beam_search(model, source, limit, width, power, rule, forced_end):
+def hugging_face_beam_search(model, source, limit, width, power, rule, forced_eos):
     """Beam search with the three stopping rules of Hugging Face's `generate`, as its documentation and code have them.
 
     Returns (score, tokens) of the finished ones, best first, and the number of steps.
@@ -104,8 +104,8 @@ def hugging_face_beam_search(model, source, limit, width, power, rule, forced_en
         ranked = []
         for ids, score in live:
             table = log_probs_after(model, source, list(ids))[-1]
-            if length == limit and forced_end != "none":
-                ranked.append((score + (table[EOS] if forced_end == "scored" else 0), (*ids, EOS)))
+            if length == limit and forced_eos != "none":
+                ranked.append((score + (table[EOS] if forced_eos == "scored" else 0), (*ids, EOS)))
             else:
                 choices = [EOS, *ordinary(model.config.vocab_size)]
                 ranked += [(score + table[token], (*ids, token)) for token in choices]

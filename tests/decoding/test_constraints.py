@@ -82,10 +82,10 @@ def test_no_output_ends_before_the_earliest_end(random_model, make_sources, way)
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("forced_end", ["scored", "free", "none"])
-def test_ends_at_the_limit_count_as_they_should(random_model, make_sources, way, forced_end):
+@pytest.mark.parametrize("forced_eos", ["scored", "free", "none"])
+def test_ends_at_the_limit_count_as_they_should(random_model, make_sources, way, forced_eos):
     model, sources = random_model(), make_sources(LENGTHS)
-    config = GenerationConfig(max_new_tokens=5, forced_end=forced_end, **way)
+    config = GenerationConfig(max_new_tokens=5, forced_eos=forced_eos, **way)
     found = [
         (source, each)
         for source, group in zip(sources, generate(model, sources, config), strict=True)
@@ -96,19 +96,19 @@ def test_ends_at_the_limit_count_as_they_should(random_model, make_sources, way,
         table = reference.log_probs_after(model, source, each.ids)
         parts = table[np.arange(len(each.ids) + 1), [*each.ids, EOS]].tolist()
         if not each.finished:
-            assert len(each.ids) == (5 if forced_end == "none" else 4)
-            parts = {"scored": parts, "free": [*parts[:-1], 0.0], "none": parts[:-1]}[forced_end]
+            assert len(each.ids) == (5 if forced_eos == "none" else 4)
+            parts = {"scored": parts, "free": [*parts[:-1], 0.0], "none": parts[:-1]}[forced_eos]
         np.testing.assert_allclose(each.token_log_probs, parts, atol=1e-9)
         assert each.log_prob == pytest.approx(sum(parts), abs=1e-9)
         assert each.score == pytest.approx(each.log_prob / len(parts))
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_without_a_forced_end_an_output_may_still_end_at_the_limit(random_model, way):
+def test_without_a_forced_eos_an_output_may_still_end_at_the_limit(random_model, way):
     settings = {"max_new_tokens": 5, "min_new_tokens": 4, **way}
     model = random_model(end=60.0)  # it ends as soon as it may
-    for forced_end, finished in (("none", True), ("scored", False)):
-        (found,) = generate(model, [[20, 21]], GenerationConfig(forced_end=forced_end, **settings))
+    for forced_eos, finished in (("none", True), ("scored", False)):
+        (found,) = generate(model, [[20, 21]], GenerationConfig(forced_eos=forced_eos, **settings))
         assert [(len(each.ids), each.finished) for each in found] == [(4, finished)] * len(found)
         assert len(found[0].token_log_probs) == 5
 
@@ -140,6 +140,6 @@ def test_what_leaves_no_room_or_is_no_text_is_refused(random_model):
         generate(model, [[20]], GenerationConfig(min_new_tokens=64))
     with pytest.raises(ConfigError, match="min_new_tokens is 5, but max_new_tokens 5"):
         GenerationConfig(min_new_tokens=5, max_new_tokens=5)
-    assert GenerationConfig(min_new_tokens=5, max_new_tokens=5, forced_end="none").shortest == 5
+    assert GenerationConfig(min_new_tokens=5, max_new_tokens=5, forced_eos="none").shortest == 5
     (found,) = generate(model, [[20]], prefixes=[[20] * 63])
     assert found[0].ids == [20] * 63

@@ -12,8 +12,8 @@ WAYS = [
     {"do_sample": False},
     {"num_return_sequences": 3, "temperature": 1.0},
     {"do_sample": False, "num_beams": 3, "num_return_sequences": 2},
-    {"do_sample": False, "min_new_tokens": 3, "forced_end": "scored", "max_new_tokens": 5},
-    {"do_sample": False, "num_beams": 3, "forced_end": "free", "max_new_tokens": 4},
+    {"do_sample": False, "min_new_tokens": 3, "forced_eos": "scored", "max_new_tokens": 5},
+    {"do_sample": False, "num_beams": 3, "forced_eos": "free", "max_new_tokens": 4},
     {"do_sample": False, "repetition_penalty": 1.4, "no_repeat_ngram_size": 1},
     {"do_sample": False, "num_beams": 2, "no_repeat_ngram_size": 2, "min_new_tokens": 2},
     {"past_context": "slide", "max_new_tokens": 30, "seed": 5},
@@ -44,7 +44,7 @@ def test_the_other_mark_ends_outputs_as_the_usual_one_does(random_gpt, settings)
             np.testing.assert_allclose(each.token_log_probs, exchange.token_log_probs, atol=1e-9)
             found.append(each)
     assert all(token >= 16 for each in found for token in each.ids)
-    assert config.forced_end != "none" or any(each.finished for each in found)
+    assert config.forced_eos != "none" or any(each.finished for each in found)
     for number, (prompt, group) in enumerate(zip(prompts, expected, strict=True)):
         assert list(stream(other, prompt, config, bans, number, END)) == group[0].ids
 

@@ -153,7 +153,7 @@ def test_translators_draw_what_they_should(random_model):
     model, source, bans, settings = random_model(np.float32), [20, 21, 22], [[25], [18, 19]], MODEL_SETTINGS[1]
     config = GenerationConfig(
         max_new_tokens=1,
-        forced_end="none",
+        forced_eos="none",
         do_sample=True,
         num_return_sequences=20_000,
         **{"top_k": 0, "min_p": 0.0} | settings,

@@ -126,7 +126,7 @@ def test_a_search_without_live_hypotheses_is_over(rule):
         ("early_stopping", "sometimes"),
         ("early_stopping", 1),
         ("early_stopping", None),
-        ("forced_end", True),
+        ("forced_eos", True),
     ],
 )
 def test_foolish_settings_are_refused_by_name(setting, value):
@@ -151,6 +151,6 @@ def test_contradictions_are_refused(random_model, make_sources):
 
 @pytest.mark.parametrize("rule", [True, False, "never", "settled"])
 def test_the_stopping_rule_is_a_flag(rule):
-    arguments = ["--num-beams", "2", "--early-stopping", str(rule), "--min-new-tokens", "3", "--forced-end", "free"]
-    expected = GenerationConfig(num_beams=2, early_stopping=rule, min_new_tokens=3, forced_end="free")
+    arguments = ["--num-beams", "2", "--early-stopping", str(rule), "--min-new-tokens", "3", "--forced-eos", "free"]
+    expected = GenerationConfig(num_beams=2, early_stopping=rule, min_new_tokens=3, forced_eos="free")
     assert tyro.cli(GenerationConfig, args=arguments) == expected

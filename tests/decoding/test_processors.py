@@ -124,7 +124,7 @@ def test_language_models_equal_the_plain_ones(random_gpt, case, bans, beams):
 def test_translators_equal_the_plain_ones(random_model, case, bans, beams):
     """The history of an encoder-decoder is its output alone."""
     model = random_model()
-    config = GenerationConfig(max_new_tokens=9, num_beams=beams, forced_end="none", **case)
+    config = GenerationConfig(max_new_tokens=9, num_beams=beams, forced_eos="none", **case)
     for source, found in zip(SOURCES, generate(model, SOURCES, config, bad_words=bans), strict=True):
         compare(found[0], (reference.logits_after(model, source), [], 9, config, bans), beams)
 

@@ -23,19 +23,19 @@ class CountingState(Seq2SeqState):
 
 
 @pytest.mark.parametrize("rule", [True, False, "never"])
-@pytest.mark.parametrize("forced_end", ["scored", "free", "none"])
+@pytest.mark.parametrize("forced_eos", ["scored", "free", "none"])
 @pytest.mark.parametrize("power", [-1.0, 0.0, 1.5])
-def test_the_rules_equal_the_plain_ones(random_model, make_sources, rule, forced_end, power):
+def test_the_rules_equal_the_plain_ones(random_model, make_sources, rule, forced_eos, power):
     """The same n-best list, found in the same number of steps."""
     model, width, limit = random_model(seed=5), 3, 6
     config = GenerationConfig(
-        num_beams=width, num_return_sequences=2, early_stopping=rule, forced_end=forced_end, length_penalty=power
+        num_beams=width, num_return_sequences=2, early_stopping=rule, forced_eos=forced_eos, length_penalty=power
     )
     for source in make_sources([3, 5, 1]):
         session = CountingState(model, [source], Pool())
-        constraints = Constraints(np.array([limit]), forced_end=forced_end)
+        constraints = Constraints(np.array([limit]), forced_eos=forced_eos)
         (found,) = beam_search(session, constraints, config)
-        expected, steps = reference.hugging_face_beam_search(model, source, limit, width, power, rule, forced_end)
+        expected, steps = reference.hugging_face_beam_search(model, source, limit, width, power, rule, forced_eos)
         assert session.steps == steps
         for each, (score, tokens) in zip(found, expected[:2], strict=True):
             assert [*each.ids, EOS][: len(each.token_log_probs)] == list(tokens)

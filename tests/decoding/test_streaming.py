@@ -112,7 +112,7 @@ def test_beams_are_not_watched(random_gpt):
 
 def make_loop(model, most):
     texts = [[BOS, *prompt] for prompt in PROMPTS]
-    constraints = Constraints(np.full(len(texts), most), min_new_tokens=most, forced_end="none")
+    constraints = Constraints(np.full(len(texts), most), min_new_tokens=most, forced_eos="none")
     return GenerationLoop(GPTState(model, texts, Pool()), constraints, 1.0)
 
 

@@ -19,7 +19,7 @@ SAMPLES = [
     {"temperature": 1.0, "min_p": 0.0, "top_k": 0, "seed": 8},
     {"temperature": 1.4, "top_k": 6, "top_p": 0.8, "min_p": 0.15, "seed": 2},
     {"temperature": 2.0, "top_p": 0.95, "min_p": 0.0, "repetition_penalty": 1.5, "no_repeat_ngram_size": 2},
-    {"temperature": 1.5, "min_new_tokens": 6, "forced_end": "scored", "seed": 4},
+    {"temperature": 1.5, "min_new_tokens": 6, "forced_eos": "scored", "seed": 4},
     {"temperature": 1.5, "past_context": "slide", "max_new_tokens": 40, "seed": 5},
 ]
 GREEDY = [{"temperature": 0.0}, {"do_sample": False, "repetition_penalty": 1.3}]
@@ -153,7 +153,7 @@ def test_the_page_shows_the_text_that_the_model_writes(stories, settings):
 
 
 def test_what_is_not_permitted_has_a_column_where_it_matters(model, stories):
-    config = ContinuationConfig(max_new_tokens=4, forced_end="scored", temperature=2.0)
+    config = ContinuationConfig(max_new_tokens=4, forced_eos="scored", temperature=2.0)
     bars = only(blocks_of(generation_page(model, "I am a", config, candidates=3)), Bars)
     assert all("permitted" in each.columns for each in bars)
     [forced] = [each for each in bars[-1].columns["permitted"] if each is not None]
@@ -205,7 +205,7 @@ def test_a_long_prompt_loses_its_beginning_and_the_page_says_so(model):
     assert len(prompt_ids(model, fits, config_of({}))[0]) == context - 2
     with pytest.raises(DataError, match="there is room for 0"):
         generation_page(
-            model, text, config_of({"max_new_tokens": context, "min_new_tokens": context - 1, "forced_end": "scored"})
+            model, text, config_of({"max_new_tokens": context, "min_new_tokens": context - 1, "forced_eos": "scored"})
         )
 
 

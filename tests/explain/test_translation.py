@@ -19,8 +19,8 @@ SIZE = 30  # of the vocabulary of the random models
 SEARCHES = [
     {"num_beams": 2},
     {"num_beams": 4, "length_penalty": 0.0},
-    {"num_beams": 5, "early_stopping": "never", "forced_end": "none", "max_new_tokens": 9},
-    {"num_beams": 3, "forced_end": "free", "max_new_tokens": 6, "min_new_tokens": 4},
+    {"num_beams": 5, "early_stopping": "never", "forced_eos": "none", "max_new_tokens": 9},
+    {"num_beams": 3, "forced_eos": "free", "max_new_tokens": 6, "min_new_tokens": 4},
     {"num_beams": 3, "repetition_penalty": 1.7, "no_repeat_ngram_size": 2, "max_new_tokens": 12},
 ]
 GREEDY = [{}, {"repetition_penalty": 1.5, "max_new_tokens": 9}]

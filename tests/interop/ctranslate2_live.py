@@ -107,7 +107,7 @@ def compare_translator(model: Seq2Seq, directory: str, texts: list[list[int]]) -
     for ours, theirs in zip(score(model, texts, targets), given, strict=True):
         yield None, None, float(np.abs(np.subtract(ours.token_log_probs, theirs.log_probs)).max())
     for beams in (1, 2, 4) if model.output.bias else (1,):
-        config = GenerationConfig(num_beams=beams, max_new_tokens=20, length_penalty=0.0, forced_end="none")
+        config = GenerationConfig(num_beams=beams, max_new_tokens=20, length_penalty=0.0, forced_eos="none")
         theirs = translator.translate_batch(
             sources, beam_size=beams, max_decoding_length=20, min_decoding_length=0, **SEARCH
         )
@@ -121,7 +121,7 @@ def compare_generator(model: GPT, directory: str, texts: list[list[int]]) -> Ite
     prompts = [["<s>", *text] if model.config.begin else text for text in named(texts)]
     for beams in (1, 2, 4) if model.output.bias else (1,):
         config = ContinuationConfig(
-            num_beams=beams, do_sample=False, max_new_tokens=20, length_penalty=0.0, forced_end="none"
+            num_beams=beams, do_sample=False, max_new_tokens=20, length_penalty=0.0, forced_eos="none"
         )
         theirs = generator.generate_batch(
             prompts, beam_size=beams, max_length=20, min_length=0, include_prompt_in_result=False, **SEARCH

@@ -83,7 +83,7 @@ def test_a_translator_of_theirs_gives_the_same_log_probabilities(name: str) -> N
 @pytest.mark.parametrize("beams", [1, 3])
 def test_a_translator_of_theirs_writes_the_same_tokens(name: str, beams: int) -> None:
     reading, theirs = read(FIXTURES / name), expected(name)
-    config = GenerationConfig(num_beams=beams, max_new_tokens=12, length_penalty=0.0, forced_end="none")
+    config = GenerationConfig(num_beams=beams, max_new_tokens=12, length_penalty=0.0, forced_eos="none")
     found = generate(reading.model(), [ids(reading, text) for text in theirs["sources"]], config)
     assert [tokens(reading, best.ids) for best, *_ in found] == theirs["outputs"][str(beams)]
 

@@ -80,7 +80,7 @@ class Case:
         return self.end_id if padding is None else padding
 
     @property
-    def forced_end(self) -> str:
+    def forced_eos(self) -> str:
         """Our name for what happens at the length limit."""
         return "none" if self.config.get("forced_eos_token_id") is None else "free"
 

@@ -146,7 +146,7 @@ def here(theirs: Any, model: Model, vocabulary: Vocabulary, draw: Draw) -> list[
     names = ("repetition_penalty", "no_repeat_ngram_size", "min_new_tokens")
     settings = {name: getattr(asked, name, None) for name in names}
     settings = {name: value for name, value in settings.items() if value is not None} | {"max_new_tokens": _new(theirs)}
-    settings["forced_end"] = "none" if asked.forced_eos_token_id is None else "free"
+    settings["forced_eos"] = "none" if asked.forced_eos_token_id is None else "free"
     prompts = [vocabulary.ours(ids) for ids in _prompts(theirs, draw)]
     if draw.is_seq2seq:
         found = generate(model, prompts, GenerationConfig(**settings))

@@ -111,7 +111,7 @@ def _theirs(model: torch.nn.Module, text: list[int], beams: int, rule: bool | st
 
 def ours(model: Model, texts: list[list[int]], beams: int, rule: bool | str, power: float) -> list:
     settings = {"num_beams": beams, "early_stopping": rule, "length_penalty": power}
-    settings |= {"max_new_tokens": _NEW, "forced_end": "none"}
+    settings |= {"max_new_tokens": _NEW, "forced_eos": "none"}
     if isinstance(model.config, Seq2SeqConfig):
         return generate(model, texts, GenerationConfig(**settings))
     return generate(model, texts, ContinuationConfig(do_sample=False, **settings))

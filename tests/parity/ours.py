@@ -104,7 +104,7 @@ def search(
     model: Model, vocabulary: Vocabulary, case: Case, wanted: Search, texts: Array, mask: Array
 ) -> list[list[Hypothesis]]:
     """The hypotheses of every text (B, T), with foreign ids."""
-    settings = {"max_new_tokens": MAX_NEW_TOKENS, "forced_end": case.forced_end, **wanted.settings}
+    settings = {"max_new_tokens": MAX_NEW_TOKENS, "forced_eos": case.forced_eos, **wanted.settings}
     given = [vocabulary.ours(text) for text in real(texts, mask)]
     if case.is_seq2seq:
         found = generate(model, [text[:-1] for text in given], GenerationConfig(**settings))

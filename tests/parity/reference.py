@@ -232,7 +232,7 @@ def _greedy_scores(case: Case, logits: tuple, sequences: list[list[int]], limit:
         text = _before(sequence, {case.end_id, case.padding})
         written = [*text, case.end_id][: min(limit, len(text) + 1)]
         parts = [float(log_probs[row, place, token]) for place, token in enumerate(written)]
-        if case.forced_end == "free" and len(written) == limit:
+        if case.forced_eos == "free" and len(written) == limit:
             parts[-1] = 0.0
         scores.append(sum(parts) / len(parts))
     return scores

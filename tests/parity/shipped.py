@@ -52,7 +52,7 @@ def _beginnings(language: str) -> list[str]:
 
 
 def _ours(model: Translator | LanguageModel, texts: list[str], beams: int, settings: dict[str, Any]) -> list[str]:
-    settings = {"num_beams": beams, "max_new_tokens": _NEW, "forced_end": "none", **settings}
+    settings = {"num_beams": beams, "max_new_tokens": _NEW, "forced_eos": "none", **settings}
     if isinstance(model, Translator):
         return model.translate(texts, **settings)
     written = model.generate(texts, do_sample=False, **settings)

@@ -29,7 +29,7 @@ class GenerationConfig:
     log-probability divided by the penalty of its present length, is better than the worst of them; "never" takes the
     penalty of the length limit instead, where length_penalty is above 0.
 
-    forced_end says what happens to an output that reaches the length limit. "scored": its last token is an end mark,
+    forced_eos says what happens to an output that reaches the length limit. "scored": its last token is an end mark,
     which counts with the probability that the model gives it. "free": the end mark has log-probability 0, as with
     Hugging Face's forced_eos_token_id. "none": it is cut off without an end mark, as there without that setting.
 
@@ -48,7 +48,7 @@ class GenerationConfig:
     # Beams: a search ends when no unfinished hypothesis can win (settled), or by Hugging Face's True, False and never.
     early_stopping: Literal[True, False, "never", "settled"] = "settled"
     # At the length limit: an end mark with the model's probability (scored) or with probability 1 (free), or none.
-    forced_end: Literal["scored", "free", "none"] = "scored"
+    forced_eos: Literal["scored", "free", "none"] = "scored"
     length_penalty: float = 1.0  # score = log-probability / length ** this; above 0 favours longer outputs
     num_return_sequences: int = 1  # outputs for every sentence, best first
     do_sample: bool = False  # draw tokens instead of searching for the most probable sequence
@@ -119,7 +119,7 @@ class GenerationConfig:
     @property
     def shortest(self) -> int:
         """The fewest new tokens that an output can have, a forced end mark included."""
-        return self.min_new_tokens + (self.forced_end != "none")
+        return self.min_new_tokens + (self.forced_eos != "none")
 
     def _check_types(self) -> None:
         for field in fields(self):
@@ -149,7 +149,7 @@ class ContinuationConfig(GenerationConfig):
     # End mark included; None: what is left of the context, and a whole context where past_context is slide.
     max_new_tokens: int | None = None
     # At the length limit: an end mark with the model's probability (scored) or with probability 1 (free), or none.
-    forced_end: Literal["scored", "free", "none"] = "none"
+    forced_eos: Literal["scored", "free", "none"] = "none"
     do_sample: bool = True  # tokens are drawn; no sampling searches for the most probable sequence
     temperature: float = 0.7  # sampling: logits are divided by it; 0 is greedy search, or beam search
     # Sampling: only tokens at least this many times as probable as the most probable one. What a small model gives the
@@ -166,7 +166,7 @@ class GenerationSettings(TypedDict, total=False):
     min_new_tokens: int
     num_beams: int
     early_stopping: Literal[True, False, "never", "settled"]
-    forced_end: Literal["scored", "free", "none"]
+    forced_eos: Literal["scored", "free", "none"]
     length_penalty: float
     do_sample: bool
     temperature: float

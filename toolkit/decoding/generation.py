@@ -154,7 +154,7 @@ class _Job:
         histories, prefixes = ([each[index] for index in repeated] for each in (self._histories, self._prefixes))
         processors = LogitsProcessors(config, self._bad_words, histories, self.model.config.begin_row)
         limits, earliest = self._limits[repeated], min(config.min_new_tokens, _ENDLESS)
-        return state, Constraints(limits, prefixes, earliest, config.forced_end, processors, self._end)
+        return state, Constraints(limits, prefixes, earliest, config.forced_eos, processors, self._end)
 
 
 class _Translation(_Job):

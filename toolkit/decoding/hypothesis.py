@@ -11,7 +11,7 @@ class Hypothesis(NamedTuple):
 
     `log_prob` is the sum over its tokens, EOS included, of the model's own log-probability of each, whatever was
     excluded, forced or reshaped in choosing it: teacher forcing finds the same number. Where the length limit cut an
-    output short, `forced_end` of `GenerationConfig` says how its EOS counts. `score` is log_prob divided by the length
+    output short, `forced_eos` of `GenerationConfig` says how its EOS counts. `score` is log_prob divided by the length
     penalty; beam search with a repetition penalty ranks by, and reports, the penalised sum divided by it.
     """
 

@@ -131,7 +131,7 @@ class Constraints:
     """The limits of B outputs, and the tokens that each may write next.
 
     limits: (B,) tokens that each output may have, prefix and EOS included. prefixes: ids that each begins with, at
-    least one token shorter than its limit. min_new_tokens: the fewest tokens between prefix and EOS. forced_end: the
+    least one token shorter than its limit. min_new_tokens: the fewest tokens between prefix and EOS. forced_eos: the
     rule at the limit (see `GenerationConfig`). processors: against repetition and bad words. end: the special id that
     ends outputs.
     """
@@ -141,11 +141,11 @@ class Constraints:
         limits: Array,
         prefixes: Sequence[Sequence[int]] | None = None,
         min_new_tokens: int = 0,
-        forced_end: str = "scored",
+        forced_eos: str = "scored",
         processors: LogitsProcessors | None = None,
         end: int = EOS,
     ):
-        self.limits, self.forced_end, self.end = limits, forced_end, end
+        self.limits, self.forced_eos, self.end = limits, forced_eos, end
         self._lengths = np.array([len(prefix) for prefix in prefixes or [()] * len(limits)], np.int64)
         self._prefixes = np.zeros((len(limits), self._lengths.max(initial=0)), np.int64)
         for row, prefix in zip(self._prefixes, prefixes or (), strict=False):
@@ -186,10 +186,10 @@ class Constraints:
         if own is not logits:
             stuck = logits.max(axis=1) == -np.inf
             logits[stuck, self.end] = own[stuck, self.end]
-        if self.forced_end != "none" and at_limit.any():
+        if self.forced_eos != "none" and at_limit.any():
             rows = np.repeat(at_limit, width)
             force_end(logits, own, rows, self.end)
-            if self.forced_end == "free":
+            if self.forced_eos == "free":
                 logits[rows, self.end] = own[rows, self.end] = normalizers[rows] = 0
         return own, at_limit
 
@@ -209,4 +209,4 @@ class Constraints:
     def ended_by_itself(self, sentences: Array | int, lengths: Array | int, last: Array | int) -> Array:
         """Tell if the model, not the limit, ended outputs of these lengths, their `last` tokens included."""
         ends = last == self.end
-        return ends if self.forced_end == "none" else ends & (lengths < self.limits[sentences])
+        return ends if self.forced_eos == "none" else ends & (lengths < self.limits[sentences])

@@ -14,6 +14,7 @@ RENAMED = {
     "ppo.value_coefficient": "ppo.vf_coef",
     "ppo.discount": "ppo.gamma",
     "ppo.decay": "ppo.gae_lambda",
+    "forced_end": "forced_eos",
 }
 _ABSENT = "not set"
 _MOST_SHOWN = 6

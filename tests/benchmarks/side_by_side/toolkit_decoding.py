@@ -25,7 +25,7 @@ class ToolkitDecoding(SearchSide):
         super().__init__(directory)
         threadpool_limits(threads, user_api="blas")
         self.model, self.packed = load_model(Path(directory) / "toolkit"), PackedWeights()
-        forced = {"max_new_tokens": self.steps, "min_new_tokens": self.steps, "forced_end": "none"}
+        forced = {"max_new_tokens": self.steps, "min_new_tokens": self.steps, "forced_eos": "none"}
         beams = {"num_beams": self.beams, "early_stopping": True} if self.beams > 1 else {}
         self.settings = beams | (forced if self.steps else {})
         self.shared = SharedDecoding(self.model, f"{directory}/toolkit", workers) if workers > 1 else None

@@ -40,8 +40,8 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "more at least than the model has": ("--min-new-tokens 100000", "min_new_tokens"),
         "a rule to stop that there is not": ("--early-stopping maybe", "--early-stopping is 'maybe'"),
         "an end that there is not": (
-            "--forced-end later",
-            "--forced-end is 'later': it must be one of scored, free, none",
+            "--forced-eos later",
+            "--forced-eos is 'later': it must be one of scored, free, none",
         ),
         "no sentences at a time": ("--batch-size 0", "batch_size is 0"),
         "fewer sentences than none at a time": ("--batch-size -5", "batch_size is -5"),
