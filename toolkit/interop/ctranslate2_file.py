@@ -32,7 +32,7 @@ _MOST_BYTES = 2**32 - 1
 
 
 class Variables(NamedTuple):
-    """What a model.bin holds."""
+    """Content of a model.bin."""
 
     specification: str  # which kind of model it is
     revision: int

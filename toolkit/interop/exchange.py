@@ -39,7 +39,7 @@ class Exchanged(NamedTuple):
 
     model: Model
     name: str  # what it is elsewhere, such as "MarianMTModel"
-    notes: list[str]  # what is not the same where it is now, in sentences
+    notes: list[str]  # differences from the model that it was, in sentences
 
 
 def import_model(
@@ -111,7 +111,7 @@ def _read_ours(directory: Path) -> tuple[Model, Tokenizer, list[str], Any]:
 
 
 def _writing_model(model: Model, where: Path) -> tuple[Model, list[str]]:
-    """Take of a model what writes texts, with notes on what is left out.  Raises ModelError where nothing does."""
+    """Take the part of a model that writes texts, with notes on the rest.  Raises ModelError where there is none."""
     if isinstance(model, AutoEncoder):
         raise ModelError(f"{where} is an auto-encoder, which no other library has: only models of texts are exported")
     if isinstance(model, RewardModel):
@@ -129,7 +129,7 @@ class _Read(NamedTuple):
     model: Model
     tokenizer: Tokenizer
     name: str  # its class there
-    notes: list[str]  # on what is not the same here
+    notes: list[str]  # on differences
     generation: Mapping[str, Any]  # its authors' settings of decoding
 
 

@@ -67,7 +67,7 @@ class HuggingFaceModel:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on what is not the same here."""
+        """Differences from the model there, in sentences."""
         notes = self.architecture.notes(self.settings, self._weights, self._config)
         notes += [] if self.settings.is_own else generation_notes(self.settings)
         ends = [] if self._has_other_end else self.settings.tokens("eos_token_id")
@@ -127,7 +127,7 @@ class HuggingFaceModel:
         return arrays | read_entries(weights, config, architecture.entries)
 
     def _output_bias(self) -> Array | None:
-        """Read what is added to the scores of tokens, (foreign size,), if anything; nothing is below ABSENT."""
+        """Read the output bias, (foreign size,), if it does something; no entry is below ABSENT."""
         name, weights = self.architecture.output_bias, self._weights
         if name is None or name not in weights:
             return None

@@ -1,9 +1,9 @@
 """The files of a model of transformers: config.json, generation_config.json, and weights as safetensors.
 
-Types are checked, and nothing unknown is passed over. Decoders here begin with settings of their own: of how the
-authors of a model decode with it, what is only a matter of taste, such as beams or a temperature, is named at import
-with the flags that do the same, kept, and written again on export. What a model must or must not write whoever decodes
-is refused, unless nothing here writes it anyway.
+Types are checked, and nothing unknown is passed over. Decoders here begin with settings of their own. Those that a
+model's authors decode with are named at import, with the flags that do the same, kept, and written again on export, if
+they are a matter of taste, such as beams or a temperature. A rule on tokens that must or must not be written, whoever
+decodes, is refused, unless it makes no difference here.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The language that says which tensors and settings of other libraries are which of ours; all of it is read both ways.
+"""A mapping language: which tensors and settings of other libraries are which of ours, read in both directions.
 
 A class of models elsewhere is described by three tables: `Tensors`, the names of the parts of its layers; a `Table`
 for each matrix with a row for every token; and a `Setting` for each entry of its config.json. Our own names of
@@ -11,17 +11,20 @@ in one matrix; elsewhere each is a tensor of its own, and often (outputs, inputs
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
+from toolkit.interop.ctranslate2_file import VariableSource
 from toolkit.interop.hugging_face_files import Config, ForeignSettings, ForeignWeights
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import new_model
+
+Source = ForeignWeights | VariableSource
 
 # Our parameters with a row or an entry for each token.
 EMBEDDING, SOURCE, TARGET = "trunk.input.embedding.table", "source.embedding.table", "target.embedding.table"
@@ -90,21 +93,6 @@ def _modules(config: Config) -> Iterator[_Module]:
         yield _Module(stack.norm, "norm", side)
 
 
-class TensorSource(Protocol):
-    """Files with tensors, from which readers take what they know."""
-
-    def tensor(self, name: str, shape: tuple[int, ...] | None = None, needed: bool = True) -> Array | None:
-        """Give a tensor in float32; None where it is missing and not needed.
-
-        Raises ModelError where it is missing and needed, damaged, or of another shape than this.
-        """
-
-    def mark_read(self, names: Collection[str]) -> None:
-        """Count tensors as read which say nothing that another has not said."""
-
-    def __contains__(self, name: object) -> bool: ...
-
-
 @dataclass(frozen=True)
 class Entry:
     """One parameter of ours, and the tensors that lie side by side in it, each with the shape of its part of ours.
@@ -117,7 +105,7 @@ class Entry:
     transposed: bool = False
     optional: bool = False
 
-    def read(self, source: TensorSource) -> Array:
+    def read(self, source: Source) -> Array:
         """Read our parameter.  Raises ModelError where a tensor is missing or has another shape."""
         parts = []
         for name, shape in self.theirs.items():
@@ -147,7 +135,7 @@ class Table:
     theirs: tuple[str, ...]
     written: tuple[str, ...] = ()
 
-    def read(self, source: TensorSource, shape: tuple[int, ...] | None = None) -> Array:
+    def read(self, source: Source, shape: tuple[int, ...] | None = None) -> Array:
         """Read it.  Raises ModelError where it is missing or has another shape."""
         table = source.tensor(next((name for name in self.theirs if name in source), self.theirs[0]), shape)
         source.mark_read(self.theirs)
@@ -214,7 +202,7 @@ class Tensors:
 Entries = Callable[[Config, Mapping[str, tuple[int, ...]]], Iterator[Entry]]
 
 
-def read_entries(source: TensorSource, config: Config, entries: Entries) -> dict[str, Array]:
+def read_entries(source: Source, config: Config, entries: Entries) -> dict[str, Array]:
     """Read our parameters but for tables of tokens, and what else must be there.  entries: of a class of models.
 
     Raises ModelError where a tensor is missing or has another shape.
@@ -334,7 +322,7 @@ class Architecture:
         raise NotImplementedError
 
     def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: Config) -> list[str]:
-        """Say in sentences what is not the same here as config.json says."""
+        """Say in sentences where the model here differs from its config.json."""
         return []
 
     def write_config(self, config: Config) -> dict[str, Any]:

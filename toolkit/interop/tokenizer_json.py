@@ -10,9 +10,9 @@ post-processor (special tokens around it) and decoders (tokens to text). Three t
 - The library looks for special tokens in every text. The setting `split_special_tokens` turns that off, but for models
   that converse, whose conversations are texts there (see `toolkit.interop.chat_templates`).
 
-What is not the same. BPE: a real ▁ is read as a space, because that model knows no names. Characters that a character
-tokenizer refuses are <unk>. <unk> is shown as nothing. Of a run of bytes that is not all valid, every byte is shown as
-U+FFFD. Decoded text is not put into normal form C. Lower case makes every capital sigma σ, where we have ς at the end
+Differences that remain. BPE: a real ▁ is read as a space, because that model knows no names. Characters that a
+character tokenizer refuses are <unk>. <unk> is shown as nothing. Of a run of bytes that is not all valid, every byte is
+shown as U+FFFD. Decoded text is not put into normal form C. Lower case makes every capital sigma σ, where we have ς at the end
 of a word. Scores are added up in float64 for every word, by SentencePiece in float32 over the whole text: in texts of
 many thousand characters, that decides here and there between two segmentations.
 """
@@ -81,7 +81,7 @@ def pieces_content(model: bytes, names: Sequence[str], special: Mapping[int, int
         ids = {name: index for index, name in enumerate(names)}
         content, cut = bpe(ids, merges, names[unk], byte_fallback=bool(bytes_), fuse_unk=True), []
     normalizers = _normalizers(_section(model, _NORMALIZER))
-    if config.template != "none":  # what is said in a conversation is always put into normal form
+    if config.template != "none":  # contents of conversations are always put into normal form
         normalizers.insert(0, _NORMAL_FORM)
     return tokenizer_content(config, names, normalizers, cut, content, _PIECES_TO_TEXT, special)
 
@@ -257,7 +257,7 @@ def cuts(pieces: Sequence[str]) -> list[Json]:
     """Give the steps that cut names in a text, lest a unigram model take them for tokens, and that drop the marks.
 
     A name of a special token or a byte is cut at a place that is inside of no piece, so that it is cut there anyway;
-    one that has no such place is left as it is. What stands behind a mark is meant to be a token.
+    one that has no such place is left as it is. A name behind a mark is meant to be a token.
     """
     inside = {piece[place : place + 2] for piece in pieces for place in range(len(piece) - 1)}
     patterns = [_cut(name, inside) for name in (*SPECIAL_TOKENS, _ANY_BYTE)]

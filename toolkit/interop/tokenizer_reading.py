@@ -64,7 +64,7 @@ _SCHEMAS = {
 
 
 class TokenizerDirectory:
-    """A directory, by what its config.json says, of a model of so many tokens.
+    """The files of a tokenizer beside a config.json, for a model of `size` tokens.
 
     end_token: what texts end with, whatever its files say. Raises ModelError where a file is damaged, and ConfigError
     where nothing but the end mark can end a text: of a translator, or a model that our export has written.
@@ -104,7 +104,7 @@ class TokenizerDirectory:
                     "tokens, from 0 on: they belong to different models"
                 )
             tokens[index] = token
-        if len(ids) < self.size / 2:  # some models have rows to spare, but not so many
+        if len(ids) < self.size / 2:  # some models have rows to spare, but fewer than that
             raise ModelError(
                 f"{self.path / name} has {len(ids)} tokens and the model {self.size}: they belong to different models"
             )

@@ -30,7 +30,7 @@ _ROLES = {BOS: "bos_token", EOS: "eos_token", PAD: "pad_token", UNK: "unk_token"
 
 _FAST = {"tokenizer_class": "PreTrainedTokenizerFast"}
 
-# A translator whose positions are computed reads so many tokens at least (see `toolkit.translator`).
+# The least number of tokens that a translator reads whose positions are computed (see `toolkit.translator`).
 _LEAST_LENGTH = 1024
 
 
@@ -151,7 +151,7 @@ def _write_settings(directory: Path, roles: dict[str, str], config: Config, sett
     shared = {
         "model_input_names": ["input_ids", "attention_mask"],
         "model_max_length": longest,
-        "padding_side": "left" if is_gpt else "right",  # what is continued is at the end
+        "padding_side": "left" if is_gpt else "right",  # a prompt is continued at its end
         "clean_up_tokenization_spaces": False,
     }
     write_json(directory / NAMES_FILE, roles)

@@ -1,4 +1,4 @@
-"""One layout of the vocabulary: the ids of a model from elsewhere become ours, and ours its own again.
+"""The layout of a vocabulary: the ids of a model from elsewhere become ours, and ours its own again.
 
 Our decoders know fixed ids for padding, unknown text, the begin and the end, and reserve some for chat (see
 `toolkit.tokenization.special`). Other models have them elsewhere, or not at all. So reading a model moves the rows of
