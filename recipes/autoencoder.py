@@ -1,7 +1,7 @@
 """Train the auto-encoder of the founding documents 000 and 001: it is to give back the vectors that it reads.
 
     python recipes/autoencoder.py                          # a minute or two
-    python recipes/autoencoder.py --model.norm pre         # another shape
+    python recipes/autoencoder.py --model.norm-position pre    # another shape
     python recipes/autoencoder.py --text my.txt --valid-text other.txt
 
 A sentence is read as vectors of mean 0 and variance 1, one fixed random vector for each of the tokens there are. The
@@ -70,10 +70,10 @@ class Settings(Recipe):
     def check(self) -> None:
         super().check()
         check_training(self.training)
-        one, few = self.model.width < 2, self.sentences < 1
+        one, few = self.model.d_model < 2, self.sentences < 1
         refuse(
             (few, f"sentences is {self.sentences}: it must be at least 1"),
-            (one, "a vector of one number has no variance: choose a --model.width of at least 2"),
+            (one, "a vector of one number has no variance: choose a --model.d-model of at least 2"),
         )
 
 
@@ -95,14 +95,14 @@ def prepare(recipe: Settings) -> VectorTask:
     """Read sentences as vectors, which are the inputs and the targets."""
     tokenizer = load_tokenizer(find_model(TOKENIZER))
     table_seed, choice_seed = np.random.SeedSequence(recipe.training.seed).spawn(2)
-    shape = tokenizer.vocab_size, recipe.model.width
+    shape = tokenizer.vocab_size, recipe.model.d_model
     table = standardized(np.random.default_rng(table_seed).standard_normal(shape)).astype(np.float32)
     lines = read_lines(recipe.text)
     chosen = np.random.default_rng(choice_seed).permutation(len(lines))[: recipe.sentences]
     read = partial(sentence_ids, tokenizer, ignore_case=True)  # as the tokenizer's own model reads
     train = vectors(table, read([lines[number] for number in chosen]), recipe.text)
     valid = vectors(table, read(read_lines(recipe.valid_text)), recipe.valid_text)
-    return VectorTask(train, valid, 1 / recipe.model.width)
+    return VectorTask(train, valid, 1 / recipe.model.d_model)
 
 
 def vectors(table: Array, sentences: Iterable[list[int]], where: Path) -> Vectors:

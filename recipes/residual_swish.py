@@ -34,7 +34,7 @@ from toolkit.training.vectors import Vectors, VectorTask, check_training
 GOAL = 20  # so many times is the held-out loss to fall
 
 MODEL = AutoEncoderConfig(
-    width=64, heads=1, feed_forward=256, layers=2, activation="silu", norm="none", bias=False, positions="none"
+    d_model=64, num_heads=1, d_ff=256, layers=2, activation="silu", norm_position="none", bias=False, positions="none"
 )
 ADAMW = replace(BY_LOSS, eps_inside=True, clip=0.0)  # the document's
 TRAINING = replace(ADAMW, updates=1000, tokens_per_batch=1024, learning_rate=5e-3, warmup=50, validate_every=50)
@@ -61,7 +61,7 @@ class Settings(Recipe):
         check_training(self.training)
         for name in ("sequences", "held_out", "length"):
             refuse((getattr(self, name) < 1, f"{name} is {getattr(self, name)}: it must be at least 1"))
-        numbers = (self.sequences + self.held_out) * self.length * self.model.width
+        numbers = (self.sequences + self.held_out) * self.length * self.model.d_model
         if numbers > sys.maxsize // 8:
             raise MemoryError(f"{numbers} numbers are more than any memory holds")
 
@@ -116,7 +116,7 @@ def prepare(recipe: Settings) -> VectorTask:
     sets = []
     for seed, count in zip(seeds[1:], (recipe.sequences, recipe.held_out), strict=True):
         rows = Rows(np.full(count, recipe.length))
-        x = np.random.default_rng(seed).standard_normal((rows.total, recipe.model.width), dtype=np.float32)
+        x = np.random.default_rng(seed).standard_normal((rows.total, recipe.model.d_model), dtype=np.float32)
         sets.append(Vectors(x, teacher.forward(x, rows, Tape()), rows.lengths))
     return VectorTask(*sets, factor=0.5)
 

@@ -11,14 +11,14 @@ from toolkit.data.sentences import sentence_ids
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT, GPTBatch, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
-from toolkit.nn.module import Model
+from toolkit.models.storage import new_model
 from toolkit.nn.rows import Rows
 from toolkit.tokenization import Tokenizer
 
 
 def small_config(**settings: Any) -> Seq2SeqConfig:
     """One encoder and two decoder layers, so that two layers attend to the memory; without dropout."""
-    small = {"vocab_size": 30, "width": 8, "heads": 2, "feed_forward": 12, "encoder_layers": 1, "decoder_layers": 2}
+    small = {"vocab_size": 30, "d_model": 8, "num_heads": 2, "d_ff": 12, "encoder_layers": 1, "decoder_layers": 2}
     rates = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"), 0.0)
     return Seq2SeqConfig(**{**small, "max_length": 16, **rates, **settings})
 
@@ -28,7 +28,7 @@ DROPOUT = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_d
 
 def small_gpt_config(**settings: Any) -> GPTConfig:
     """Two blocks; four heads of even width, so that they can share keys and be turned."""
-    small = {"vocab_size": 30, "width": 16, "layers": 2, "heads": 4, "feed_forward": 12, "max_length": 8}
+    small = {"vocab_size": 30, "d_model": 16, "layers": 2, "num_heads": 4, "d_ff": 12, "max_length": 8}
     return GPTConfig(**{**small, **settings})
 
 
@@ -36,7 +36,7 @@ def random_model(
     config: Seq2SeqConfig | GPTConfig, rng: np.random.Generator, dtype: type = np.float64
 ) -> Seq2Seq | GPT:
     """A model whose every parameter is random, gains and biases included."""
-    model: Model = GPT(config) if isinstance(config, GPTConfig) else Seq2Seq(config)
+    model = new_model(config)
     model.allocate(dtype)
     for name, value in model.arrays().items():
         value[...] = rng.standard_normal(value.shape) * 0.4 + name.endswith("gain")

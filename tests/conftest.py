@@ -46,7 +46,7 @@ def _one_blas_thread() -> Iterator[None]:
 def _make_model(directory: Path, **settings: object) -> Path:
     """Write a random English-Nepali model of one layer, with a tokenizer trained on a few sentences."""
     tokenizer = SentencePieceTokenizer.train([*ENGLISH, *NEPALI], vocab_size=400)
-    sizes = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
+    sizes = {"d_model": 16, "num_heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1}
     model = Seq2Seq(Seq2SeqConfig(vocab_size=tokenizer.vocab_size, **sizes, **settings))
     model.allocate()
     model.initialize(np.random.default_rng(0))
@@ -71,7 +71,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _make_gpt(directory: Path, tokenizer: Tokenizer | None = None, **settings: object) -> Path:
     """Write a random language model of one layer, by default with a tokenizer trained on a few sentences."""
     tokenizer = tokenizer or SentencePieceTokenizer.train([*ENGLISH, *NEPALI], vocab_size=400)
-    sizes = {"width": 16, "heads": 2, "feed_forward": 32, "layers": 1, "max_length": 32}
+    sizes = {"d_model": 16, "num_heads": 2, "d_ff": 32, "layers": 1, "max_length": 32}
     model = GPT(GPTConfig(vocab_size=tokenizer.vocab_size, **{**sizes, **settings}))
     model.allocate()
     model.initialize(np.random.default_rng(0))
@@ -135,8 +135,14 @@ def talker(tokenizers):
 
     def make(template="control", tokenizer="characters", end=5.0, seed=0, **settings):
         tokenizer = tokenizers[tokenizer]
-        sizes = {"width": 16, "heads": 4, "layers": 2, "feed_forward": 32, "max_length": 96, "output_bias": True}
-        config = {"vocab_size": tokenizer.vocab_size, "template": template, "key_value_heads": 2, **sizes, **settings}
+        sizes = {"d_model": 16, "num_heads": 4, "layers": 2, "d_ff": 32, "max_length": 96, "output_bias": True}
+        config = {
+            "vocab_size": tokenizer.vocab_size,
+            "template": template,
+            "num_key_value_heads": 2,
+            **sizes,
+            **settings,
+        }
         model = GPT(GPTConfig(**config))
         model.allocate(np.float64)
         model.initialize(np.random.default_rng(seed))

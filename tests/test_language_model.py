@@ -29,7 +29,7 @@ def model(tiny_gpt):
 def of_characters(text="ab \n", **settings):
     """A random model that knows no marks and the characters of `text`."""
     tokenizer = CharacterTokenizer.train([text])
-    config = {"width": 8, "layers": 1, "heads": 2, "feed_forward": 8, "max_length": 16, "begin": False, **settings}
+    config = {"d_model": 8, "layers": 1, "num_heads": 2, "d_ff": 8, "max_length": 16, "begin": False, **settings}
     gpt = GPT(GPTConfig(vocab_size=tokenizer.vocab_size, **config))
     gpt.allocate()
     gpt.initialize(np.random.default_rng(0))

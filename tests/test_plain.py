@@ -127,7 +127,7 @@ def test_seq2seq_has_the_loss_and_every_gradient_of_the_page(translator: Seq2Seq
     found = ours(translator, batch_of(pairs))
     parameters = seq2seq_tree(translator.arrays(), translator.config)
     examples = [([*source, EOS], [BOS, *target], np.array([*target, EOS])) for source, target in pairs]
-    expected = summed(examples, lambda source, ids: plain.seq2seq(source, ids, parameters, translator.config.heads))
+    expected = summed(examples, lambda source, ids: plain.seq2seq(source, ids, parameters, translator.config.num_heads))
     check_equal((found[0], seq2seq_tree(found[1], translator.config)), expected)
     assert len(expected[1]) > 60
 
@@ -137,7 +137,7 @@ def test_gpt_has_the_loss_and_every_gradient_of_the_page(writer: GPT, rng: np.ra
     found = ours(writer, batch)
     parameters, cuts = gpt_tree(writer.arrays(), writer.config), np.cumsum((3, 8, 1))
     examples = list(zip(np.split(batch.inputs, cuts), np.split(batch.labels, cuts), strict=True))
-    expected = summed(examples, lambda ids: plain.gpt(ids, parameters, writer.config.heads))
+    expected = summed(examples, lambda ids: plain.gpt(ids, parameters, writer.config.num_heads))
     check_equal((found[0], gpt_tree(found[1], writer.config)), expected)
     assert len(expected[1]) == 2 + 2 * 16 + 2
 
@@ -151,7 +151,7 @@ def test_greedy_output_of_gpt_is_that_of_the_model(writer: GPT, rng: np.random.G
 
     outputs = []
     for prompt in rng.integers(16, 30, (6, 3)):
-        outputs.append(plain.greedy(lambda ids: plain.gpt(ids, parameters, writer.config.heads)[0], prompt, EOS, 8))
+        outputs.append(plain.greedy(lambda ids: plain.gpt(ids, parameters, writer.config.num_heads)[0], prompt, EOS, 8))
         assert outputs[-1] == plain.greedy(logits_after, prompt, EOS, 8)
     assert len({tuple(output[3:]) for output in outputs}) > 3
 
@@ -162,7 +162,7 @@ def test_greedy_output_of_seq2seq_is_that_of_the_search(translator: Seq2Seq, rng
     for source in rng.integers(16, 30, (6, 4)):
 
         def logits_after(ids: np.ndarray, source: np.ndarray = source) -> np.ndarray:
-            logits = plain.seq2seq([*source, EOS], ids, parameters, translator.config.heads)[0]
+            logits = plain.seq2seq([*source, EOS], ids, parameters, translator.config.num_heads)[0]
             logits[:, [token for token in range(16) if token != EOS]] = -np.inf  # the search never writes specials
             return logits
 

@@ -82,7 +82,7 @@ class Products:
 def build(length: int, width: int) -> GPT:
     """Four layers with heads of 32, and a feed-forward network of four times the width."""
     heads = max(width // 32, 1)
-    sizes = {"vocab_size": VOCABULARY, "width": width, "heads": heads, "feed_forward": 4 * width, "layers": 4}
+    sizes = {"vocab_size": VOCABULARY, "d_model": width, "num_heads": heads, "d_ff": 4 * width, "layers": 4}
     model = GPT(GPTConfig(**sizes, positions="learned", max_length=length))
     model.allocate()
     model.initialize(np.random.default_rng(0))

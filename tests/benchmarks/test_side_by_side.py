@@ -19,9 +19,9 @@ from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 
 GPT = GPTConfig(
-    vocab_size=30, width=16, layers=1, heads=2, feed_forward=32, positions="learned", bias=False, max_length=8
+    vocab_size=30, d_model=16, layers=1, num_heads=2, d_ff=32, positions="learned", bias=False, max_length=8
 )
-SMALL = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1, "max_length": 32}
+SMALL = {"d_model": 16, "num_heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, "max_length": 32}
 PAIRS = [(f"a cat sees {word}s and a {word}", f"{word} {word} one two") for word in ("dog", "house", "tree") * 30]
 
 

@@ -18,7 +18,7 @@ from toolkit.tokenization.sentencepiece import FIRST_BYTE
 SAID = ["ab", "User: cd", "का a", "e", "bad\nAssistant: cab", "abcde abcde", "d"]
 WAYS = [{}, {"do_sample": True, "temperature": 1.0}, {"num_beams": 3}]
 BLANKS = [" ", "\n", "\r", "\u2028"]  # what is not kept of a reply that is nothing else
-SIZES = [{}, {"positions": "learned", "begin": False}, {"positions": "sinusoidal", "key_value_heads": 1}]
+SIZES = [{}, {"positions": "learned", "begin": False}, {"positions": "sinusoidal", "num_key_value_heads": 1}]
 
 
 def anew(session, ids, number=0):

@@ -92,7 +92,7 @@ def test_settings_that_differ() -> None:
 
 def test_seeds_are_summed_up() -> None:
     def record(seed: int, chrf: float, width: int = 8, state: str = "finished", **test: float) -> RunRecord:
-        settings = {"training.seed": seed, "model.width": width}
+        settings = {"training.seed": seed, "model.d-model": width}
         return RunRecord(f"{width}-{seed}", state, validation={"chrf": chrf}, test=test, settings=settings)
 
     records = [record(1, 10.0, bleu=1), record(2, 12.0, bleu=3), record(3, 14.0)]

@@ -17,7 +17,7 @@ def random_model():
     """
 
     def make(dtype=np.float64, seed=1, sharpness=2.0, end=4.0, **settings):
-        settings = {"vocab_size": 37, "width": 16, "heads": 2, "feed_forward": 32, "tie": "none"} | settings
+        settings = {"vocab_size": 37, "d_model": 16, "num_heads": 2, "d_ff": 32, "tie": "none"} | settings
         config = Seq2SeqConfig(encoder_layers=2, decoder_layers=2, max_length=64, **settings)
         model = Seq2Seq(config)
         model.allocate(dtype)
@@ -51,7 +51,7 @@ def random_gpt():
     """random_gpt(dtype=..., seed=..., sharpness=..., **settings): a language model with a context of 12 tokens."""
 
     def make(dtype=np.float64, seed=1, sharpness=25.0, **settings):
-        sizes = {"vocab_size": 37, "width": 16, "heads": 4, "layers": 2, "feed_forward": 32, "max_length": 12}
+        sizes = {"vocab_size": 37, "d_model": 16, "num_heads": 4, "layers": 2, "d_ff": 32, "max_length": 12}
         model = GPT(GPTConfig(**sizes | {"tie": False} | settings))
         model.allocate(dtype)
         generator = np.random.default_rng([seed, 2])

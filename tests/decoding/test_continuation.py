@@ -16,10 +16,10 @@ from toolkit.tokenization.special import BOS, EOS
 PROMPTS = [[20, 21, 22], [], [30, 17, 30, 17, 25, 26, 27, 28, 29], [18], [20, 21, 22], [36] * 6]
 LONG = [[20, 21] * 9, [16, 36, 17] * 4, list(range(16, 29)) * 3]  # past the context of 12 tokens
 MODELS = [
-    {"positions": "rotary", "key_value_heads": 2},
-    {"positions": "rotary", "key_value_heads": 1, "activation": "swiglu", "norm": "rms", "bias": True},
+    {"positions": "rotary", "num_key_value_heads": 2},
+    {"positions": "rotary", "num_key_value_heads": 1, "activation": "swiglu", "norm": "rms", "bias": True},
     {"positions": "learned", "bias": True},
-    {"positions": "sinusoidal", "key_value_heads": 1},
+    {"positions": "sinusoidal", "num_key_value_heads": 1},
 ]
 GREEDY = {"do_sample": False}
 SLIDE = {"past_context": "slide", "max_new_tokens": 30}
@@ -85,7 +85,7 @@ def test_cached_samples_equal_reading_everything_again(random_gpt, settings, pas
 )
 @pytest.mark.parametrize("past", [{}, SLIDE])
 def test_a_batch_equals_its_prompts_one_by_one(random_gpt, settings, past):
-    model, config = random_gpt(seed=2, key_value_heads=2), ContinuationConfig(**settings, **past)
+    model, config = random_gpt(seed=2, num_key_value_heads=2), ContinuationConfig(**settings, **past)
     prompts = PROMPTS + (LONG if past else [])
     together = generate(model, prompts, config, 100)
     assert len({len(group[0].ids) for group in together}) > 2
@@ -179,7 +179,7 @@ def test_a_context_of_one_token_slides(random_gpt):
 
 @pytest.mark.parametrize("rows_at_once", [1, 5, 1000])
 def test_long_prompts_are_read_in_pieces(random_gpt, monkeypatch, rows_at_once):
-    model, texts = random_gpt(key_value_heads=2), [[BOS, *prompt] for prompt in PROMPTS]
+    model, texts = random_gpt(num_key_value_heads=2), [[BOS, *prompt] for prompt in PROMPTS]
     monkeypatch.setattr("toolkit.decoding.state._ROWS_AT_ONCE", rows_at_once)
     session = GPTState(model, texts, Pool())
     found = session.logits(session.begin)

@@ -15,10 +15,10 @@ from toolkit.errors import ConfigError
 from toolkit.tokenization.special import BOS, END
 
 MODELS = [
-    {"positions": "rotary", "key_value_heads": 2},
-    {"positions": "rotary", "key_value_heads": 1, "activation": "swiglu", "norm": "rms", "bias": True},
+    {"positions": "rotary", "num_key_value_heads": 2},
+    {"positions": "rotary", "num_key_value_heads": 1, "activation": "swiglu", "norm": "rms", "bias": True},
     {"positions": "learned", "bias": True, "begin": False},
-    {"positions": "sinusoidal", "key_value_heads": 1},
+    {"positions": "sinusoidal", "num_key_value_heads": 1},
 ]
 GREEDY = ContinuationConfig(do_sample=False)
 IDS = st.lists(st.integers(16, 18), min_size=1, max_size=20)

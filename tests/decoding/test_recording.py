@@ -102,7 +102,7 @@ def test_what_cannot_be_recorded_is_refused(function, words):
 def test_a_language_model_with_a_module_of_ones_own_is_decoded(random_gpt, dtype):
     model = random_gpt(dtype)
     for block in model.trunk.decoder.blocks:
-        block.feed_forward.layer = drawn(Highway(model.config.width), dtype)
+        block.feed_forward.layer = drawn(Highway(model.config.d_model), dtype)
     pair = continuation(model, [3, 1, 4])
     for _ in range(3):
         pair.read(np.random.default_rng(1).integers(16, 37, 3))

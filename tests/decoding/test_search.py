@@ -39,7 +39,7 @@ def beams_of(model, sources, config):
     [("sinusoidal", "pre", 1), ("sinusoidal", "post", 2), ("learned", "pre", 6), ("learned", "post", 5)],
 )
 def test_cached_greedy_equals_recomputing_every_prefix(random_model, make_sources, dtype, norm, positions, seed):
-    model = random_model(dtype, seed, norm=norm, positions=positions)
+    model = random_model(dtype, seed, norm_position=norm, positions=positions)
     sources = make_sources(LENGTHS)
     found = generate(model, sources, GenerationConfig(max_new_tokens=12))
     assert [each[0].ids for each in found] == [reference.greedy(model, source, 12) for source in sources]

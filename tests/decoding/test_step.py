@@ -12,14 +12,14 @@ from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 
 SEQ2SEQ = [
-    {"norm": "post", "activation": "gelu"},
-    {"norm": "pre", "activation": "silu", "positions": "learned"},
+    {"norm_position": "post", "activation": "gelu"},
+    {"norm_position": "pre", "activation": "silu", "positions": "learned"},
     {"output_bias": True, "scale_embedding": False, "tie": "all", "positions": "sinusoidal_halves"},
 ]
 GPT = [
-    {"norm": "rms", "activation": "swiglu", "key_value_heads": 2},
+    {"norm": "rms", "activation": "swiglu", "num_key_value_heads": 2},
     {"norm": "layer", "activation": "gelu_tanh", "positions": "learned", "bias": True, "output_bias": True},
-    {"key_value_heads": 1, "positions": "sinusoidal", "tie": True, "bias": True, "activation": "swiglu"},
+    {"num_key_value_heads": 1, "positions": "sinusoidal", "tie": True, "bias": True, "activation": "swiglu"},
 ]
 
 
@@ -104,7 +104,7 @@ def test_a_step_of_a_language_model_is_its_forward(random_gpt, settings, dtype, 
 
 def test_many_rows_and_odd_sizes(random_gpt):
     """Sizes at which products are computed in several parts."""
-    pair = continuation(random_gpt(np.float32, width=144, vocab_size=301, heads=3, feed_forward=1024), [1] * 33)
+    pair = continuation(random_gpt(np.float32, d_model=144, vocab_size=301, num_heads=3, d_ff=1024), [1] * 33)
     for _ in range(3):
         pair.read(np.random.default_rng(1).integers(16, 37, 33))
 

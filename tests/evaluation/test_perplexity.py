@@ -26,7 +26,7 @@ T = 8
 
 @pytest.fixture(scope="module")
 def model():
-    sizes = {"vocab_size": 30, "width": 8, "layers": 2, "heads": 2, "feed_forward": 12, "max_length": T}
+    sizes = {"vocab_size": 30, "d_model": 8, "layers": 2, "num_heads": 2, "d_ff": 12, "max_length": T}
     model = GPT(GPTConfig(**sizes, output_bias=True))
     model.allocate(np.float64)
     model.vector[:] = np.random.default_rng(0).standard_normal(len(model.vector)) * 0.4

@@ -55,13 +55,13 @@ def is_shown(page):
 
 TRANSLATORS = [
     {},
-    {"norm": "post", "positions": "learned", "bias": False, "tie": "none", "output_bias": True},
-    {"positions": "sinusoidal_halves", "scale_embedding": False, "encoder_layers": 2, "width": 12, "heads": 3},
+    {"norm_position": "post", "positions": "learned", "bias": False, "tie": "none", "output_bias": True},
+    {"positions": "sinusoidal_halves", "scale_embedding": False, "encoder_layers": 2, "d_model": 12, "num_heads": 3},
 ]
 MODELS = [
     {},
-    {"key_value_heads": 2, "norm": "rms", "activation": "swiglu", "tie": False, "begin": False},
-    {"positions": "learned", "bias": True, "output_bias": True, "width": 12, "heads": 2},
+    {"num_key_value_heads": 2, "norm": "rms", "activation": "swiglu", "tie": False, "begin": False},
+    {"positions": "learned", "bias": True, "output_bias": True, "d_model": 12, "num_heads": 2},
 ]
 
 
@@ -74,7 +74,7 @@ def test_the_numbers_of_a_translator_are_the_models_own(tokenizer, settings):
     ids, rows = source_rows([tokenizer.encode(" i am b" if model.config.ignore_case else " I am b")])
     memory = model.encode(ids, rows, Tape())
     last = "x after 1 layer" if model.config.encoder_layers == 1 else "x after 2 layers"
-    shown = numbers(page, "Memory", "y" if model.config.norm == "pre" else last)
+    shown = numbers(page, "Memory", "y" if model.config.norm_position == "pre" else last)
     np.testing.assert_array_equal(shown.values, memory)
     inputs = np.array([2, *tokenizer.encode(" म के")])
     target_rows = Rows(np.array([len(inputs)]), memory=rows, memory_of=np.array([0]))
@@ -97,12 +97,12 @@ def test_the_numbers_of_a_language_model_are_the_models_own(tokenizer, settings)
     logits = own.model.output.logits(own.model.read(ids, Rows(np.array([len(ids)])), tape), tape)
     np.testing.assert_array_equal(numbers(page, "Logits", "logits").values[0], -np.sort(-logits[-1])[:8])
     before = "Layer 2: self-attention, head 2: queries, keys, values"
-    group = 1 // (own.model.config.heads // (own.model.config.key_value_heads or own.model.config.heads))
+    group = 1 // (own.model.config.num_heads // (own.model.config.num_key_value_heads or own.model.config.num_heads))
     reading = read_text(own, "I am")
     attention = own.model.trunk.decoder.blocks[1].attention.layer
     np.testing.assert_array_equal(numbers(page, before, "Q").values, reading.found(attention, "query")[:, 1])
     np.testing.assert_array_equal(numbers(page, before, "K").values, reading.found(attention, "key")[:, group])
-    assert (len(blocks(page, Maps)[0].maps), len(blocks(page, Maps))) == (own.model.config.heads, 1)
+    assert (len(blocks(page, Maps)[0].maps), len(blocks(page, Maps))) == (own.model.config.num_heads, 1)
     turned = [each for each in blocks(page, Numbers) if each.name == "Q before turning"]
     assert bool(turned) == (own.model.config.positions == "rotary")
 

@@ -171,7 +171,7 @@ def test_attention_is_that_of_a_pass_over_all_that_was_read(stories):
     mask, maps = only(blocks, Heat)[0], [each for block in only(blocks, Maps) for each in block.maps]
     assert list(mask.rows) == list(mask.columns) == labels(stories.tokenizer, read)
     shape = stories.model.config
-    assert len(maps) == shape.layers * shape.heads
+    assert len(maps) == shape.layers * shape.num_heads
     for each in [mask, *maps]:
         assert (each.hidden == np.triu(np.ones((len(read), len(read)), bool), 1)).all()
         assert (each.values[each.hidden] == 0).all()

@@ -45,7 +45,7 @@ def test_the_recurrence_is_its_formula():
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"positions": "learned", "key_value_heads": 2}, {"norm": "rms", "activation": "swiglu", "tie": False}],
+    [{}, {"positions": "learned", "num_key_value_heads": 2}, {"norm": "rms", "activation": "swiglu", "tie": False}],
 )
 def test_all_at_once_equals_one_at_a_time(settings):
     model = random_model(small_gpt_config(**settings), np.random.default_rng(2))

@@ -32,9 +32,9 @@ PAIR = translation_batch([np.array(SOURCE)], [np.array(TARGET)])
 TEXT = text_batch([np.array((BOS, *TARGET, EOS))])
 CONFIGS = [
     small_config(),
-    small_config(norm="post", tie="none", activation="gelu", positions="learned", output_bias=True),
+    small_config(norm_position="post", tie="none", activation="gelu", positions="learned", output_bias=True),
     small_gpt_config(),
-    small_gpt_config(positions="learned", bias=True, tie=False, key_value_heads=2),
+    small_gpt_config(positions="learned", bias=True, tie=False, num_key_value_heads=2),
 ]
 
 

@@ -170,7 +170,7 @@ def test_the_page_shows_the_translation_that_the_translator_gives(translator, se
     averaged = only(blocks, Heat)[0]
     np.testing.assert_allclose(averaged.values, expected.attention, rtol=1e-5, atol=1e-7)
     maps = [each for block in only(blocks, Maps) for each in block.maps]
-    assert len(maps) == len(translator.model.decoder.blocks) * translator.model.config.heads
+    assert len(maps) == len(translator.model.decoder.blocks) * translator.model.config.num_heads
     np.testing.assert_allclose(
         np.mean([each.values for each in maps], axis=0), expected.attention, rtol=1e-5, atol=1e-6
     )

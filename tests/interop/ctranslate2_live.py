@@ -44,7 +44,7 @@ Model = Seq2Seq | GPT
 
 SHARED: dict[str, list] = {"output_bias": [False, True], "bias": [True, False]}
 SEQ2SEQ = SHARED | {
-    "norm": ["pre", "post"],
+    "norm_position": ["pre", "post"],
     "activation": ["relu", "gelu", "gelu_tanh", "silu"],
     "positions": ["sinusoidal", "sinusoidal_halves", "learned"],
     "tie": ["none", "decoder", "all"],
@@ -55,7 +55,7 @@ LANGUAGE_MODEL = SHARED | {
     "activation": ["relu", "gelu", "gelu_tanh", "silu", "swiglu"],
     "positions": ["sinusoidal", "sinusoidal_halves", "learned", "rotary"],
     "tie": [False, True],
-    "key_value_heads": [0, 1, 2],
+    "num_key_value_heads": [0, 1, 2],
     "norm_eps": [1e-5, 1e-2],
     "rotary_base": [10000.0, 500.0],
     "begin": [True, False],
@@ -68,7 +68,7 @@ def random_models(kind: type, config_class: type, options: dict[str, list], coun
     combinations = list(itertools.product(*options.values()))
     for chosen in rng.permutation(len(combinations))[:count]:
         settings = dict(zip(options, combinations[chosen], strict=True))
-        model = kind(config_class(SIZE, width=16, heads=4, feed_forward=32, max_length=40, **settings))
+        model = kind(config_class(SIZE, d_model=16, num_heads=4, d_ff=32, max_length=40, **settings))
         model.allocate()
         for parameter in model.parameters().values():
             parameter.data[...] = parameter.initial(rng, parameter.shape)

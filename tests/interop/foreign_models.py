@@ -26,7 +26,7 @@ def make_marian(directory: Path, target: Path) -> Path:
     pieces = dict.fromkeys(piece for name in ("source.spm", "target.spm") for piece in _texts(directory / name))
     ids = {piece: index for index, piece in enumerate(["</s>", "<unk>", *pieces, "<pad>"])}
     (directory / "vocab.json").write_text(json.dumps(ids), encoding="utf-8")
-    config = small_config(vocab_size=len(ids), norm="post", max_length=32)
+    config = small_config(vocab_size=len(ids), norm_position="post", max_length=32)
     write_hugging_face(random_model(config, np.random.default_rng(0), np.float32), directory)
     special = dict.fromkeys(("pad_token_id", "decoder_start_token_id"), ids["<pad>"]) | {"eos_token_id": 0}
     edit(directory, **special, bos_token_id=None, toolkit=None)
@@ -66,7 +66,7 @@ def make_gpt2(directory: Path, content: dict[str, Any], **settings: Any) -> Path
 
 def _write_gpt(directory: Path, **settings: Any) -> None:
     """Write a small language model as training begins with it, without generation_config.json."""
-    shape = {"width": 32, "heads": 4, "layers": 1, "feed_forward": 32, "max_length": 64}
+    shape = {"d_model": 32, "num_heads": 4, "layers": 1, "d_ff": 32, "max_length": 64}
     model = GPT(GPTConfig(**{**shape, **settings}))
     model.allocate()
     model.initialize(np.random.default_rng(0))

@@ -33,23 +33,25 @@ def change(directory: Path, **tensors: Any) -> None:
 
 @pytest.mark.parametrize(("config", "names"), [
     (small_gpt_config(positions="learned", bias=True), GPT2_NAMES),
-    (small_config(norm="post", encoder_layers=3), SEQ2SEQ_NAMES),
-    (small_config(norm="pre", encoder_layers=3), SEQ2SEQ_NAMES),
+    (small_config(norm_position="post", encoder_layers=3), SEQ2SEQ_NAMES),
+    (small_config(norm_position="pre", encoder_layers=3), SEQ2SEQ_NAMES),
 ])  # fmt: skip
 def test_other_names_of_settings(write, config, names):
     model, directory = write(config)
     for own, alias in names.items():
         edit(directory, **{own: None, alias: HuggingFaceModel(directory).settings.values[own]})
     back, _ = read_hugging_face(directory)
-    assert (back.config.width, back.config.heads, back.config.max_length) == (
-        config.width,
-        config.heads,
+    assert (back.config.d_model, back.config.num_heads, back.config.max_length) == (
+        config.d_model,
+        config.num_heads,
         config.max_length,
     )
     assert back.arrays().keys() == model.arrays().keys()
     own, alias = next(iter(names.items()))
     edit(directory, **{own: 1})
-    with pytest.raises(ModelError, match=f"has {own} 1 and {alias} {config.width}, which are two names of one setting"):
+    with pytest.raises(
+        ModelError, match=f"has {own} 1 and {alias} {config.d_model}, which are two names of one setting"
+    ):
         read_hugging_face(directory)
 
 
@@ -96,10 +98,10 @@ def test_a_causal_mask_of_any_type_among_the_weights(write, dtype):
     (small_gpt_config(positions="learned"), "lm_head.weight", False, "output.table"),
     (small_gpt_config(**LLAMA), "lm_head.weight", False, "output.table"),
     (small_gpt_config(), "lm_head.weight", False, "output.table"),
-    (small_config(norm="post"), "lm_head.weight", "none", "output.table"),
-    (small_config(norm="pre"), "lm_head.weight", "none", "output.table"),
-    (small_config(norm="pre"), "model.encoder.embed_tokens.weight", "decoder", "source.embedding.table"),
-    (small_config(norm="post", tie="decoder"), "lm_head.weight", "none", "output.table"),
+    (small_config(norm_position="post"), "lm_head.weight", "none", "output.table"),
+    (small_config(norm_position="pre"), "lm_head.weight", "none", "output.table"),
+    (small_config(norm_position="pre"), "model.encoder.embed_tokens.weight", "decoder", "source.embedding.table"),
+    (small_config(norm_position="post", tie="decoder"), "lm_head.weight", "none", "output.table"),
 ])  # fmt: skip
 def test_a_table_that_differs_from_the_one_that_it_should_be(write, config, tensor, tie, ours):
     """Nothing is dropped: the model has both, says so, and goes back with both."""
@@ -119,7 +121,7 @@ def test_a_table_that_differs_from_the_one_that_it_should_be(write, config, tens
 
 def test_a_table_that_has_no_place_is_refused(write):
     """A decoder with a table of its own, and no table to write from."""
-    model, directory = write(small_config(norm="post"))
+    model, directory = write(small_config(norm_position="post"))
     change(directory, model__decoder__embed_tokens__weight=model.output.table.data * 2)
     with pytest.raises(ModelError, match=r"lacks lm_head\.weight"):
         read_hugging_face(directory)

@@ -14,7 +14,7 @@ from toolkit.tokenization.special import BOS
 
 tokenizers = pytest.importorskip("tokenizers", reason="the optional extra hf is not installed")
 
-LLAMA = {"width": 16, "heads": 2, "layers": 1, "feed_forward": 16, "norm": "rms", "activation": "swiglu"}
+LLAMA = {"d_model": 16, "num_heads": 2, "layers": 1, "d_ff": 16, "norm": "rms", "activation": "swiglu"}
 NAMING = ["a <s> b", "</s>", "x<unk>", "<s><s>"]
 
 

@@ -37,7 +37,7 @@ def settings(directory: Path, **changes: object) -> None:
 
 @pytest.fixture
 def gpt(tmp_path: Path) -> tuple[GPT, Path]:
-    config = small_gpt_config(positions="rotary", key_value_heads=2, bias=True)
+    config = small_gpt_config(positions="rotary", num_key_value_heads=2, bias=True)
     model = random_model(config, np.random.default_rng(0), np.float32)
     write_weights(model, TOKENS, tmp_path)
     return model, tmp_path

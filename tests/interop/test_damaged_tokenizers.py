@@ -72,7 +72,7 @@ def test_a_unigram_model_that_knows_nothing_unknown(damaged, tmp_path, capfd) ->
 
 def test_a_tokenizer_of_special_tokens_only(tmp_path) -> None:
     pytest.importorskip("tokenizers", reason="the optional extra hf is not installed")
-    model = GPT(GPTConfig(vocab_size=272, width=16, heads=2, feed_forward=16, layers=1, positions="learned", bias=True))
+    model = GPT(GPTConfig(vocab_size=272, d_model=16, num_heads=2, d_ff=16, layers=1, positions="learned", bias=True))
     model.allocate()
     (tmp_path / "own").mkdir()
     save_model(model, tmp_path / "own")

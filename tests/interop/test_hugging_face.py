@@ -23,12 +23,12 @@ from toolkit.tokenization.special import BOS, EOS, PAD
 from toolkit.training.optimizer import Adam
 
 SEQ2SEQ = [
-    {"norm": "post"},
-    {"norm": "pre", "positions": "sinusoidal_halves", "activation": "gelu"},
-    {"norm": "post", "tie": "decoder", "bias": False, "output_bias": True},
-    {"norm": "pre", "tie": "decoder", "activation": "silu", "scale_embedding": False, "ignore_case": True},
-    {"norm": "post", "tie": "none", "activation": "gelu_tanh", "width": 9, "heads": 3},
-    {"norm": "pre", "tie": "none", "bias": False},
+    {"norm_position": "post"},
+    {"norm_position": "pre", "positions": "sinusoidal_halves", "activation": "gelu"},
+    {"norm_position": "post", "tie": "decoder", "bias": False, "output_bias": True},
+    {"norm_position": "pre", "tie": "decoder", "activation": "silu", "scale_embedding": False, "ignore_case": True},
+    {"norm_position": "post", "tie": "none", "activation": "gelu_tanh", "d_model": 9, "num_heads": 3},
+    {"norm_position": "pre", "tie": "none", "bias": False},
 ]
 GPT2 = [
     {"positions": "learned", "bias": True, "activation": "gelu_tanh", "norm_eps": 0.01},
@@ -37,16 +37,16 @@ GPT2 = [
     {"positions": "sinusoidal_halves", "bias": True},
 ]
 LLAMA = [
-    {"norm": "rms", "activation": "swiglu", "key_value_heads": 2, "norm_eps": 1e-3},
+    {"norm": "rms", "activation": "swiglu", "num_key_value_heads": 2, "norm_eps": 1e-3},
     {"norm": "rms", "activation": "swiglu", "bias": True, "tie": False, "rotary_base": 50.0},
 ]
-STARCODER2 = [{"key_value_heads": 2, "bias": True, "norm_eps": 1e-3}, {"tie": False, "activation": "silu"}]
+STARCODER2 = [{"num_key_value_heads": 2, "bias": True, "norm_eps": 1e-3}, {"tie": False, "activation": "silu"}]
 MODELS = [
-    *((small_config(**settings), "MarianMTModel") for settings in SEQ2SEQ if settings["norm"] == "post"),
+    *((small_config(**settings), "MarianMTModel") for settings in SEQ2SEQ if settings["norm_position"] == "post"),
     *(
         (small_config(**settings), "PegasusForConditionalGeneration")
         for settings in SEQ2SEQ
-        if settings["norm"] == "pre"
+        if settings["norm_position"] == "pre"
     ),
     *((small_gpt_config(**settings), "GPT2LMHeadModel") for settings in GPT2),
     *((small_gpt_config(**settings), "LlamaForCausalLM") for settings in LLAMA),
@@ -118,7 +118,7 @@ def test_an_imported_model_goes_back_as_it_came(write, config, name):
     assert (settings["vocab_size"], settings["pad_token_id"], settings["eos_token_id"]) == (30, 29, 0)
 
 
-@pytest.mark.parametrize("config", [small_config(norm="post"), small_gpt_config(positions="learned")])
+@pytest.mark.parametrize("config", [small_config(norm_position="post"), small_gpt_config(positions="learned")])
 def test_a_begin_that_was_taught_something_else_gets_a_row_of_its_own(config, tmp_path):
     """All rows are random here, also those that were one token's."""
     foreign = Vocabulary.plan(30, 29, None, 29, 0)
@@ -161,7 +161,7 @@ def test_training_leaves_what_import_added_alone(write, config, name):
 
 
 def test_the_special_tokens_and_what_is_never_written(write):
-    _, directory = write(small_config(norm="post"))
+    _, directory = write(small_config(norm_position="post"))
     settings = json.loads((directory / "config.json").read_text())
     generation = json.loads((directory / "generation_config.json").read_text())
     for found in (settings, generation):
@@ -173,19 +173,19 @@ def test_the_special_tokens_and_what_is_never_written(write):
 
 
 @pytest.mark.parametrize(("config", "shapes"), [
-    (small_config(norm="post", bias=False), {
+    (small_config(norm_position="post", bias=False), {
         "model.shared.weight": (30, 8), "final_logits_bias": (1, 30),
         "model.decoder.layers.1.encoder_attn.k_proj.weight": (8, 8), "model.encoder.layers.0.fc1.weight": (12, 8),
         "model.encoder.layers.0.fc1.bias": (12,), "model.decoder.layers.0.final_layer_norm.bias": (8,),
     }),
-    (small_config(norm="pre", tie="decoder"), {
+    (small_config(norm_position="pre", tie="decoder"), {
         "model.encoder.layer_norm.weight": (8,), "lm_head.weight": (30, 8), "model.shared.weight": (30, 8),
     }),
     (small_gpt_config(positions="learned"), {
         "transformer.wpe.weight": (8, 16), "transformer.h.1.attn.c_attn.weight": (16, 48),
         "transformer.h.0.mlp.c_fc.weight": (16, 12), "transformer.ln_f.bias": (16,),
     }),
-    (small_gpt_config(norm="rms", activation="swiglu", key_value_heads=2, tie=False), {
+    (small_gpt_config(norm="rms", activation="swiglu", num_key_value_heads=2, tie=False), {
         "model.layers.1.self_attn.k_proj.weight": (8, 16), "model.layers.0.mlp.gate_proj.weight": (12, 16),
         "model.layers.0.mlp.down_proj.weight": (16, 12), "model.norm.weight": (16,), "lm_head.weight": (30, 16),
     }),
@@ -227,7 +227,7 @@ def test_names_without_their_prefix_and_masks_among_the_weights(write):
 
 
 def test_waves_among_the_weights_must_be_those_that_we_add(write):
-    _, directory = write(small_config(norm="post"))
+    _, directory = write(small_config(norm_position="post"))
     edit(directory, toolkit=None, max_position_embeddings=16)
     (directory / "generation_config.json").unlink()
     tensors = load_file(directory / "model.safetensors")
@@ -265,7 +265,7 @@ def test_biases_of_attention_alone(write):
 
 def test_tables_that_are_equal_though_not_tied(write):
     """Pegasus ties all tables or none: those of decoder and output, once tied, are found to be one again."""
-    _, directory = write(small_config(norm="pre", tie="decoder"))
+    _, directory = write(small_config(norm_position="pre", tie="decoder"))
     assert read_hugging_face(directory)[0].config.tie == "decoder"
     tensors = load_file(directory / "model.safetensors")
     tensors["lm_head.weight"][3, 3] += 1
@@ -274,7 +274,7 @@ def test_tables_that_are_equal_though_not_tied(write):
 
 
 def test_tokens_that_are_impossible_there_are_impossible_here(write):
-    _, directory = write(small_config(norm="post"))
+    _, directory = write(small_config(norm_position="post"))
     tensors = load_file(directory / "model.safetensors")
     tensors["final_logits_bias"][0, [7, 20]] = -np.inf, 2.5
     save_file(tensors, directory / "model.safetensors")

@@ -143,10 +143,10 @@ def put(directory: Path, **values: Any) -> None:
 
 
 @pytest.mark.parametrize(("config", "values", "words"), [
-    (small_config(norm="post"), OPUS, "--num-beams 4, --length-penalty 0.6, --max-new-tokens 63"),
+    (small_config(norm_position="post"), OPUS, "--num-beams 4, --length-penalty 0.6, --max-new-tokens 63"),
     (small_gpt_config(), TASTE, "--temperature 0.5, --top-k 10, --no-repeat-ngram-size 3, max_length 64, prompt"),
     (small_gpt_config(), {"num_beams": 2}, "--no-do-sample, --num-beams 2"),
-    (small_config(norm="pre"), {"do_sample": True, "min_length": 5, "typical_p": 0.9}, "--do-sample, --min-new-to"),
+    (small_config(norm_position="pre"), {"do_sample": True, "min_length": 5, "typical_p": 0.9}, "--do-sample, --min"),
 ])  # fmt: skip
 @pytest.mark.parametrize("file", ["generation_config.json", "config.json"])
 def test_matters_of_taste_are_named_with_our_flags(write, config, values, words, file):
@@ -177,7 +177,7 @@ def test_matters_of_taste_are_named_with_our_flags(write, config, values, words,
     {"exponential_decay_length_penalty": [3, 1.1]},
 ])  # fmt: skip
 def test_what_must_or_must_not_be_written_is_refused(write, values):
-    _, directory = write(small_config(norm="post"))
+    _, directory = write(small_config(norm_position="post"))
     edit(directory, toolkit=None, **IDS)
     put(directory, **values)
     found = HuggingFaceModel(directory)
@@ -187,7 +187,7 @@ def test_what_must_or_must_not_be_written_is_refused(write, values):
 
 
 def test_what_nothing_here_writes_anyway_may_be_forbidden(write):
-    _, directory = write(small_config(norm="post"))
+    _, directory = write(small_config(norm_position="post"))
     edit(directory, toolkit=None, **IDS)
     put(directory, suppress_tokens=[29], bad_words_ids=[[29]], guidance_scale=1.0, sequence_bias={}, stop_strings=[])
     found = HuggingFaceModel(directory)

@@ -12,7 +12,7 @@ from toolkit.interop.hugging_face import read_hugging_face
 
 @pytest.mark.parametrize(("settings", "words"), [
     ({"norm": "rms"}, "GPT2LMHeadModel has no rotary positions and no RMSNorm; LlamaForCausalLM has no gelu; Star"),
-    ({"positions": "learned", "key_value_heads": 2}, "GPT2LMHeadModel has no grouped queries; Llama"),
+    ({"positions": "learned", "num_key_value_heads": 2}, "GPT2LMHeadModel has no grouped queries; Llama"),
     ({"output_bias": True}, "Starcoder2ForCausalLM has no output_bias"),
     ({"activation": "swiglu"}, "LlamaForCausalLM has no LayerNorm; Starcoder2ForCausalLM has no swiglu"),
 ])  # fmt: skip
@@ -23,10 +23,10 @@ def test_a_language_model_that_no_class_computes(write, settings, words):
 
 def test_an_encoder_decoder_with_learned_positions(write):
     with pytest.raises(ModelError, match=r"MarianMTModel has no learned positions; Pegasus\w+ has no post-norm and no"):
-        write(small_config(norm="post", positions="learned"))
+        write(small_config(norm_position="post", positions="learned"))
 
 
-MARIAN, GPT_2 = small_config(norm="post"), small_gpt_config(positions="learned")
+MARIAN, GPT_2 = small_config(norm_position="post"), small_gpt_config(positions="learned")
 LLAMA_MODEL, STARCODER = small_gpt_config(norm="rms", activation="swiglu"), small_gpt_config()
 REFUSED = [
     (MARIAN, {"architectures": ["BartForConditionalGeneration"]}, "a BartFor.*: this toolkit reads MarianMTModel, Peg"),
@@ -39,7 +39,7 @@ REFUSED = [
     (MARIAN, {"decoder_vocab_size": 31}, "decoder_vocab_size 31"),
     (MARIAN, {"activation_function": "quick_gelu"}, "activation_function 'quick_gelu'.*only relu, gelu"),
     (MARIAN, {"quantization_config": {"bits": 4}}, "describes quantised weights"),
-    (MARIAN, {"encoder_attention_heads": 3, "decoder_attention_heads": 3}, "cannot be: width 8 cannot be divided"),
+    (MARIAN, {"encoder_attention_heads": 3, "decoder_attention_heads": 3}, "cannot be: d_model 8 cannot be divided"),
     (MARIAN, {"toolkit": {"max_length": "long"}}, "'toolkit' has settings of a wrong type"),
     (MARIAN, {"toolkit": {"max_length": 0}}, "max_length is 0"),
     (GPT_2, {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx true"),

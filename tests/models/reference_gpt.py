@@ -52,24 +52,24 @@ def absolute_position(config, parameters: Parameters, length: int) -> Array | fl
         return 0.0
     if config.positions == "learned":
         return parameters["trunk.input.positions.embedding.table"][:length]
-    waves = np.zeros((length, config.width))
+    waves = np.zeros((length, config.d_model))
     for p in range(length):
-        for i in range(config.width // 2):
-            angle = p / 10000 ** (2 * i / config.width)
-            first, second = (i, config.width // 2 + i) if config.positions.endswith("halves") else (2 * i, 2 * i + 1)
+        for i in range(config.d_model // 2):
+            angle = p / 10000 ** (2 * i / config.d_model)
+            first, second = (i, config.d_model // 2 + i) if config.positions.endswith("halves") else (2 * i, 2 * i + 1)
             waves[p, first], waves[p, second] = math.sin(angle), math.cos(angle)
     return waves
 
 
 def attention(config, parameters: Parameters, x: Array) -> Array:
     length, width = x.shape
-    head = width // config.heads
-    groups = config.key_value_heads or config.heads
+    head = width // config.num_heads
+    groups = config.num_key_value_heads or config.num_heads
     projected = affine(parameters, "attention.layer.query_key_value", x)
     query, key, value = np.split(projected, [width, width + groups * head], axis=1)
     context = np.zeros((length, width))
-    for h in range(config.heads):
-        own, shared = columns(h, head), columns(h * groups // config.heads, head)
+    for h in range(config.num_heads):
+        own, shared = columns(h, head), columns(h * groups // config.num_heads, head)
         for t in range(length):
             turned = turn(config, query[t, own], t)
             scores = [turned @ turn(config, key[s, shared], s) / math.sqrt(head) for s in range(t + 1)]

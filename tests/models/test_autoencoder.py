@@ -18,13 +18,13 @@ from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.training.checkpoint import average_models, tokenizer_files
 
-SMALL = {"width": 8, "heads": 2, "feed_forward": 12}
-SWISH = {"heads": 1, "activation": "silu", "norm": "none", "bias": False, "positions": "none"}
+SMALL = {"d_model": 8, "num_heads": 2, "d_ff": 12}
+SWISH = {"num_heads": 1, "activation": "silu", "norm_position": "none", "bias": False, "positions": "none"}
 OPTIONS = [
-    dict(zip(("norm", "bias", "positions", "activation"), values, strict=True))
+    dict(zip(("norm_position", "bias", "positions", "activation"), values, strict=True))
     for values in product(("post", "pre", "none"), (True, False), ("sinusoidal", "none"), ("relu", "silu"))
 ]
-OTHERS = [SWISH, {"heads": 4, "layers": 1}, {"heads": 1, "layers": 3}, {"activation": "gelu"}]
+OTHERS = [SWISH, {"num_heads": 4, "layers": 1}, {"num_heads": 1, "layers": 3}, {"activation": "gelu"}]
 
 
 def random_encoder(dtype: type = np.float64, **settings: object) -> AutoEncoder:
@@ -68,7 +68,7 @@ def test_a_wrong_gradient_is_found(monkeypatch: pytest.MonkeyPatch, lost: str) -
     else:
         right = Block.backward
         monkeypatch.setattr(Block, "backward", lambda self, dx, tape: right(self, dx, tape) * 1.001)
-    found = checked_gradients(AutoEncoderConfig(**SMALL, norm="none"), np.random.default_rng(3))
+    found = checked_gradients(AutoEncoderConfig(**SMALL, norm_position="none"), np.random.default_rng(3))
     assert not found["x"].is_right
     assert found["encoder.blocks.1.feed_forward.layer.down.weight"].is_right
     assert not found["encoder.blocks.0.feed_forward.layer.down.weight"].is_right
@@ -187,17 +187,17 @@ def test_what_reads_texts_says_that_this_does_not(tmp_path: Path, run) -> None:
         assert "encoder is an auto-encoder" in outcome.err
     shown = run("info", tmp_path / "encoder")
     assert shown.code == 0
-    for words in "kind        autoencoder", "tokenizer   none: it reads vectors", "feed_forward":
+    for words in "kind        autoencoder", "tokenizer   none: it reads vectors", "d_ff":
         assert words in shown.out
 
 
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"width": 0}, "width is 0: it must be at least 1"),
+        ({"d_model": 0}, "d_model is 0: it must be at least 1"),
         ({"layers": 0}, "layers is 0"),
-        ({"heads": 3}, "width 64 cannot be divided into 3 heads"),
-        ({"norm": "rms"}, "norm is 'rms': it must be one of pre, post, none"),
+        ({"num_heads": 3}, "d_model 64 cannot be divided into 3 heads"),
+        ({"norm_position": "rms"}, "norm_position is 'rms': it must be one of pre, post, none"),
         ({"positions": "learned"}, "positions is 'learned'"),
         ({"activation": "swish"}, "activation is 'swish'"),
     ],

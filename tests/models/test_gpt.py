@@ -18,14 +18,14 @@ from toolkit.nn.tape import Tape
 LENGTHS = (3, 8, 1, 5, 5, 8)
 CONFIGS = [
     small_gpt_config(positions="learned", bias=True, output_bias=True),
-    small_gpt_config(positions="sinusoidal", activation="gelu_tanh", key_value_heads=2, tie=False),
+    small_gpt_config(positions="sinusoidal", activation="gelu_tanh", num_key_value_heads=2, tie=False),
     small_gpt_config(positions="sinusoidal_halves", activation="silu", norm="rms"),
-    small_gpt_config(positions="rotary", activation="swiglu", norm="rms", key_value_heads=2),
-    small_gpt_config(positions="rotary", activation="relu", bias=True, key_value_heads=1, rotary_base=50.0),
+    small_gpt_config(positions="rotary", activation="swiglu", norm="rms", num_key_value_heads=2),
+    small_gpt_config(positions="rotary", activation="relu", bias=True, num_key_value_heads=1, rotary_base=50.0),
 ]
 
 every_config = pytest.mark.parametrize(
-    "config", CONFIGS, ids=lambda config: f"{config.positions} {config.key_value_heads}"
+    "config", CONFIGS, ids=lambda config: f"{config.positions} {config.num_key_value_heads}"
 )
 
 
@@ -43,7 +43,7 @@ def read(model: GPT, ids: np.ndarray, rows: Rows | None = None) -> np.ndarray:
 def test_against_a_plain_reimplementation(activation: str, positions: str) -> None:
     rng = np.random.default_rng(0)
     for norm, bias, heads, tie in product(("layer", "rms"), (True, False), (0, 1, 2), (True, False)):
-        settings = {"norm": norm, "bias": bias, "key_value_heads": heads, "tie": tie, "layers": 1 + tie}
+        settings = {"norm": norm, "bias": bias, "num_key_value_heads": heads, "tie": tie, "layers": 1 + tie}
         config = small_gpt_config(**settings, activation=activation, positions=positions, norm_eps=0.01)
         model, batch = random_model(config, rng), gpt_batch(rng, (6, 2))
         logits = model.output.logits(model.read(batch.inputs, batch.rows, Tape()), Tape())
@@ -157,7 +157,7 @@ def test_what_import_forbids_can_be_permitted_and_what_was_learned_stays() -> No
 
 def test_dropout_is_off_without_a_generator_and_follows_its_seed() -> None:
     rng = np.random.default_rng(7)
-    settings = {"activation": "swiglu", "norm": "rms", "key_value_heads": 2}
+    settings = {"activation": "swiglu", "norm": "rms", "num_key_value_heads": 2}
     model, batch = random_model(small_gpt_config(**settings, **DROPOUT), rng), gpt_batch(rng, LENGTHS)
     plain = GPT(small_gpt_config(**settings))
     plain.allocate(np.float64, vector=model.vector)
@@ -201,11 +201,11 @@ def test_a_text_longer_than_the_learned_positions() -> None:
     ("settings", "message"),
     [
         ({"layers": 0}, "layers is 0: it must be at least 1"),
-        ({"width": 18}, "width 18 cannot be divided into 4 heads"),
-        ({"key_value_heads": 3}, "4 heads cannot share 3 key_value_heads evenly"),
-        ({"key_value_heads": 8}, "4 heads cannot share 8 key_value_heads evenly"),
-        ({"key_value_heads": -1}, "4 heads cannot share -1 key_value_heads"),
-        ({"width": 12}, "rotary positions need heads of even width: 12 / 4 is odd"),
+        ({"d_model": 18}, "d_model 18 cannot be divided into 4 heads"),
+        ({"num_key_value_heads": 3}, "4 heads cannot share 3 num_key_value_heads evenly"),
+        ({"num_key_value_heads": 8}, "4 heads cannot share 8 num_key_value_heads evenly"),
+        ({"num_key_value_heads": -1}, "4 heads cannot share -1 num_key_value_heads"),
+        ({"d_model": 12}, "rotary positions need heads of even width: 12 / 4 is odd"),
         ({"rotary_base": 0.0}, "rotary_base is 0.0: it must be a number above 0"),
         ({"norm_eps": float("inf")}, "norm_eps is inf"),
         ({"residual_dropout": 1.0}, "residual_dropout is 1.0: it must be at least 0 and below 1"),

@@ -21,7 +21,14 @@ LENGTHS = (3, CONTEXT, 1, 5, 5, CONTEXT)  # runs of equal length, single ones, a
 
 # Every value of every option, and most pairs of them; each parameter is checked by itself.
 ONE_BY_ONE = [
-    {"norm": norm, "positions": positions, "bias": bias, "key_value_heads": heads, "tie": tie, "activation": activation}
+    {
+        "norm": norm,
+        "positions": positions,
+        "bias": bias,
+        "num_key_value_heads": heads,
+        "tie": tie,
+        "activation": activation,
+    }
     for (norm, positions, activation), (bias, heads, tie) in zip(
         [*product(NORMS, POSITIONS, ("gelu", "swiglu")), *product(NORMS, ("rotary",), ("relu", "gelu_tanh", "silu"))],
         [*product((True, False), KEY_VALUE_HEADS, (True, False))] * 2,
@@ -31,8 +38,8 @@ ONE_BY_ONE = [
 OUTPUT_BIAS = [{"output_bias": True}, {"output_bias": True, "tie": False, "bias": True, "norm": "rms"}]
 DROPPED = [
     *({rate: 0.3, "activation": "swiglu"} for rate in DROPOUT),
-    {**DROPOUT, "norm": "rms", "activation": "swiglu", "key_value_heads": 2},
-    {**DROPOUT, "bias": True, "positions": "learned", "key_value_heads": 1},
+    {**DROPOUT, "norm": "rms", "activation": "swiglu", "num_key_value_heads": 2},
+    {**DROPOUT, "bias": True, "positions": "learned", "num_key_value_heads": 1},
 ]
 
 
@@ -54,7 +61,7 @@ def no_effect(model: GPT, name: str, gradient: np.ndarray) -> np.ndarray:
     """
     constant = np.zeros(gradient.shape, bool)
     if name.endswith("query_key_value.bias") and model.config.positions != "rotary":
-        width = model.config.width
+        width = model.config.d_model
         constant[width : (width + len(gradient)) // 2] = True
     return constant
 
@@ -103,7 +110,7 @@ def test_all_combinations_of_options(monkeypatch, activation: str, norm: str, po
     rng = np.random.default_rng(13)
     for bias, heads, tie in product((True, False), KEY_VALUE_HEADS, (True, False)):
         settings = {"activation": activation, "norm": norm, "positions": positions}
-        config = small_gpt_config(**settings, bias=bias, key_value_heads=heads, tie=tie, layers=1)
+        config = small_gpt_config(**settings, bias=bias, num_key_value_heads=heads, tie=tie, layers=1)
         model, batch = random_model(config, rng), gpt_batch(rng, (CONTEXT, 2, 2, 5))
         dloss = float(rng.standard_normal())
         vector, direction = np.zeros_like(model.vector), rng.standard_normal(model.vector.shape)
@@ -120,7 +127,7 @@ def test_all_combinations_of_options(monkeypatch, activation: str, norm: str, po
 
 def test_the_gradient_is_linear_in_what_comes_back() -> None:
     rng = np.random.default_rng(2)
-    config = small_gpt_config(**DROPOUT, activation="swiglu", norm="rms", key_value_heads=2)
+    config = small_gpt_config(**DROPOUT, activation="swiglu", norm="rms", num_key_value_heads=2)
     model, batch = random_model(config, rng), gpt_batch(rng, LENGTHS)
     plain, scaled = (loss_and_gradient(model, batch, dloss)[1] for dloss in (1.0, -0.25))
     for name, gradient in plain.items():
@@ -130,7 +137,7 @@ def test_the_gradient_is_linear_in_what_comes_back() -> None:
 def test_gradients_of_several_batches_add_up() -> None:
     """A batch has the gradient of its texts one by one."""
     rng = np.random.default_rng(3)
-    model = random_model(small_gpt_config(norm="rms", activation="swiglu", key_value_heads=1), rng)
+    model = random_model(small_gpt_config(norm="rms", activation="swiglu", num_key_value_heads=1), rng)
     batch = gpt_batch(rng, LENGTHS)
     alone = np.zeros_like(model.vector)
     for start, length in zip(batch.rows.starts, batch.rows.lengths, strict=True):

@@ -23,10 +23,10 @@ def fresh(config: GPTConfig, seed: int = 0) -> GPT:
 
 def shallow(config: GPTConfig) -> GPTConfig:
     """What makes a model large and has no part in the first loss, made small."""
-    return replace(config, vocab_size=min(config.vocab_size, 500), layers=2 if config.width < 512 else 1)
+    return replace(config, vocab_size=min(config.vocab_size, 500), layers=2 if config.d_model < 512 else 1)
 
 
-@pytest.mark.parametrize("name", [name for name, config in PRESETS.items() if config.width <= 1024])
+@pytest.mark.parametrize("name", [name for name, config in PRESETS.items() if config.d_model <= 1024])
 def test_a_fresh_model_is_as_good_as_guessing(name: str) -> None:
     model = fresh(shallow(PRESETS[name]))
     vocabulary = model.config.vocab_size
@@ -35,8 +35,8 @@ def test_a_fresh_model_is_as_good_as_guessing(name: str) -> None:
 
 
 def test_initial_values_are_those_of_gpt_2() -> None:
-    settings = {"width": 128, "feed_forward": 512, "vocab_size": 300, "max_length": 256}
-    config = small_gpt_config(**settings, layers=8, bias=True, tie=False, positions="learned", key_value_heads=2)
+    settings = {"d_model": 128, "d_ff": 512, "vocab_size": 300, "max_length": 256}
+    config = small_gpt_config(**settings, layers=8, bias=True, tie=False, positions="learned", num_key_value_heads=2)
     narrow = 0.02 / math.sqrt(2 * 8)
     for name, value in fresh(config).arrays().items():
         if name.endswith("bias"):
@@ -62,12 +62,12 @@ def test_matrices_decay_and_nothing_else() -> None:
     "settings",
     [
         {"positions": "learned", "activation": "gelu", "bias": True, "tie": False},
-        {"positions": "rotary", "activation": "swiglu", "norm": "rms", "key_value_heads": 2},
+        {"positions": "rotary", "activation": "swiglu", "norm": "rms", "num_key_value_heads": 2},
     ],
     ids=["gpt-2", "llama"],
 )
 def test_one_batch_is_learned_by_heart(settings: dict) -> None:
-    model = fresh(small_gpt_config(width=32, feed_forward=64, max_length=16, **settings))
+    model = fresh(small_gpt_config(d_model=32, d_ff=64, max_length=16, **settings))
     rng = np.random.default_rng(2)
     texts = [np.concatenate(([first], rng.integers(0, 30, length))) for first, length in enumerate((16, 9, 16, 3, 12))]
     batch, gradient, memory = batch_of_texts(texts), np.zeros_like(model.vector), Pool()

@@ -12,9 +12,9 @@ from toolkit.proof import central_difference
 
 OPTIONS = [
     {},
-    {"norm": "post"},
+    {"norm_position": "post"},
     {"bias": False},
-    {"norm": "post", "bias": False},
+    {"norm_position": "post", "bias": False},
     *({"activation": activation} for activation in ("gelu", "gelu_tanh", "silu")),
     {"positions": "sinusoidal_halves"},
     {"positions": "learned"},
@@ -22,14 +22,14 @@ OPTIONS = [
     {"tie": "none"},
     {"output_bias": True},
     {"scale_embedding": False},
-    {"output_bias": True, "scale_embedding": False, "tie": "none", "norm": "post"},
-    {"positions": "learned", "tie": "none", "norm": "post", "activation": "gelu"},
-    {"heads": 1, "encoder_layers": 2, "decoder_layers": 1},
+    {"output_bias": True, "scale_embedding": False, "tie": "none", "norm_position": "post"},
+    {"positions": "learned", "tie": "none", "norm_position": "post", "activation": "gelu"},
+    {"num_heads": 1, "encoder_layers": 2, "decoder_layers": 1},
     *({rate: 0.3} for rate in DROPOUT),
     DROPOUT,
-    {**DROPOUT, "norm": "post", "activation": "silu", "tie": "decoder"},
+    {**DROPOUT, "norm_position": "post", "activation": "silu", "tie": "decoder"},
 ]
-SMOOTHED = [{}, {"norm": "post", "tie": "none"}, {"output_bias": True}, DROPOUT]
+SMOOTHED = [{}, {"norm_position": "post", "tie": "none"}, {"output_bias": True}, DROPOUT]
 
 PRIOR = np.concatenate((np.zeros(3), [1.0], np.zeros(12), np.ones(14))) / 15  # over 30 tokens; 12 never occur
 
@@ -88,7 +88,7 @@ def test_biases_of_keys_are_where_they_are_thought_to_be() -> None:
     assert [count for count in exempt.values() if count] == [width] * attentions
 
 
-@pytest.mark.parametrize("config", [small_config(**DROPOUT), small_config(tie="none", norm="post")])
+@pytest.mark.parametrize("config", [small_config(**DROPOUT), small_config(tie="none", norm_position="post")])
 def test_the_gradient_is_linear_in_what_comes_back(config: Seq2SeqConfig) -> None:
     rng = np.random.default_rng(2)
     model, batch = random_model(config, rng), batch_of(random_pairs(rng, 4))

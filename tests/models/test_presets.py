@@ -24,4 +24,4 @@ def test_parameter_counts_are_the_published_ones(name: str, count: int) -> None:
 def test_presets_have_one_table_and_heads_that_fit() -> None:
     for name, config in PRESETS.items():
         assert "output.table" not in GPT(config).parameters(), name
-        assert config.width // config.heads in (8, 16, 32, 64), name
+        assert config.d_model // config.num_heads in (8, 16, 32, 64), name

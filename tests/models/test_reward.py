@@ -20,7 +20,7 @@ from toolkit.models.storage import load_model, new_model, save_model
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 
-CONFIG = small_gpt_config(**DROPOUT, key_value_heads=2, norm="rms")
+CONFIG = small_gpt_config(**DROPOUT, num_key_value_heads=2, norm="rms")
 KINDS = {RewardConfig: RewardModel, ActorCriticConfig: ActorCritic, GPTConfig: GPT}
 
 
@@ -97,7 +97,7 @@ def test_an_actor_critic_begins_as_both_and_gives_its_policy_back() -> None:
 
 
 def test_models_of_other_shapes_are_refused() -> None:
-    wider = GPT(small_gpt_config(width=32))
+    wider = GPT(small_gpt_config(d_model=32))
     wider.allocate()
     with pytest.raises(ModelError, match="different shapes"):
         filled(RewardConfig).begin_from(wider)
@@ -108,4 +108,4 @@ def test_models_of_other_shapes_are_refused() -> None:
 def test_settings_of_another_kind_with_and_without_dropout() -> None:
     same = settings_like(ActorCriticConfig, settings_like(RewardConfig, CONFIG))
     assert settings_like(GPTConfig, same) == CONFIG
-    assert settings_like(GPTConfig, CONFIG, dropout=False) == small_gpt_config(key_value_heads=2, norm="rms")
+    assert settings_like(GPTConfig, CONFIG, dropout=False) == small_gpt_config(num_key_value_heads=2, norm="rms")

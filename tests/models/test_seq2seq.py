@@ -17,7 +17,7 @@ from toolkit.tokenization.special import BOS, EOS
 
 CONFIGS = [
     small_config(),
-    small_config(norm="post", positions="learned"),
+    small_config(norm_position="post", positions="learned"),
     small_config(bias=False, tie="none", activation="gelu", positions="sinusoidal_halves"),
     small_config(scale_embedding=False, output_bias=True),
 ]
@@ -60,7 +60,7 @@ def test_the_gradient_of_a_batch_is_that_of_its_sentences(config: Seq2SeqConfig)
 def test_a_final_norm_of_zero_leaves_no_preference(norm: str) -> None:
     """Its rows are zero, all logits are equal, and every token costs ln V."""
     rng = np.random.default_rng(0)
-    model = random_model(small_config(norm=norm), rng)
+    model = random_model(small_config(norm_position=norm), rng)
     final = model.decoder.norm or model.decoder.blocks[-1].feed_forward.norm
     final.gain.data[...] = 0
     final.bias.data[...] = 0
@@ -181,9 +181,9 @@ def test_a_batch_says_what_it_should() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"width": 0}, "width is 0: it must be at least 1"),
+        ({"d_model": 0}, "d_model is 0: it must be at least 1"),
         ({"decoder_layers": -1}, "decoder_layers is -1"),
-        ({"width": 10, "heads": 4}, "width 10 cannot be divided into 4 heads"),
+        ({"d_model": 10, "num_heads": 4}, "d_model 10 cannot be divided into 4 heads"),
         ({"residual_dropout": 1.0}, "residual_dropout is 1.0: it must be at least 0 and below 1"),
         ({"attention_dropout": float("nan")}, "attention_dropout is nan"),
         ({"activation": "tanh"}, "activation is 'tanh': it must be one of relu, gelu, gelu_tanh, silu"),

@@ -18,7 +18,7 @@ from toolkit.nn.module import Model
 
 CONFIGS = {
     "seq2seq": small_config(tie="decoder", positions="learned"),
-    "gpt": small_gpt_config(tie=False, positions="rotary", key_value_heads=2, norm="rms", activation="swiglu"),
+    "gpt": small_gpt_config(tie=False, positions="rotary", num_key_value_heads=2, norm="rms", activation="swiglu"),
 }
 
 
@@ -88,10 +88,10 @@ def change_config(settings: dict | None = None, **changes) -> Callable[[Path], N
     return change
 
 
-def without_width(directory: Path) -> None:
+def without_d_model(directory: Path) -> None:
     path = directory / "config.json"
     config = json.loads(path.read_text())
-    del config["model"]["width"]  # the default does not fit the weights
+    del config["model"]["d_model"]  # the default does not fit the weights
     path.write_text(json.dumps(config))
 
 
@@ -110,7 +110,7 @@ def config_as_directory(directory: Path) -> None:
 
 DAMAGE = {
     "no config": lambda directory: (directory / "config.json").unlink(),
-    "config is text": lambda directory: (directory / "config.json").write_text("width: 8"),
+    "config is text": lambda directory: (directory / "config.json").write_text("d_model: 8"),
     "config is not UTF-8": lambda directory: (directory / "config.json").write_bytes(b'{"kind": "\xff"}'),
     "config is a list": lambda directory: (directory / "config.json").write_text("[1]"),
     "config is cut": lambda directory: (directory / "config.json").write_text('{"format": 1, "ki'),
@@ -121,14 +121,14 @@ DAMAGE = {
     "a kind that is a list": change_config(kind=["seq2seq"]),
     "an unknown setting": change_config(settings={"experts": 8}),
     "settings are a list": change_config(model=[1, 2]),
-    "a setting of the wrong type": change_config(settings={"width": "8"}),
-    "a width that is a fraction": change_config(settings={"width": 8.5}),
-    "a width that is a float": change_config(settings={"width": 8.0}),
-    "a width that is null": change_config(settings={"width": None}),
+    "a setting of the wrong type": change_config(settings={"d_model": "8"}),
+    "a width that is a fraction": change_config(settings={"d_model": 8.5}),
+    "a width that is a float": change_config(settings={"d_model": 8.0}),
+    "a width that is null": change_config(settings={"d_model": None}),
     "bias is a number": change_config(settings={"bias": 3}),
-    "a setting out of range": change_config(settings={"heads": 3}),
-    "another width": change_config(settings={"width": 32}),
-    "a setting is missing": without_width,
+    "a setting out of range": change_config(settings={"num_heads": 3}),
+    "another width": change_config(settings={"d_model": 32}),
+    "a setting is missing": without_d_model,
     "no weights": lambda directory: (directory / "model.safetensors").unlink(),
     "empty weights": weights(lambda _: b""),
     "weights end early": weights(lambda content: content[:-10]),
@@ -149,12 +149,12 @@ def test_a_damaged_model_is_told_in_one_sentence(saved: Path, damage: Callable[[
     assert not message.endswith(".")
 
 
-@pytest.mark.parametrize("name", ["vocab_size", "layers", "key_value_heads", "feed_forward", "max_length"])
+@pytest.mark.parametrize("name", ["vocab_size", "layers", "num_key_value_heads", "d_ff", "max_length"])
 @pytest.mark.parametrize("positions", ["rotary", "learned"])
 def test_a_damaged_digit_asks_for_no_memory(tmp_path: Path, name: str, positions: str) -> None:
     model = random_model(small_gpt_config(positions=positions), np.random.default_rng(0), np.float32)
     save_model(model, tmp_path)
-    heads = {"heads": 1 << 40, "width": 1 << 45} if name == "key_value_heads" else {}
+    heads = {"num_heads": 1 << 40, "d_model": 1 << 45} if name == "num_key_value_heads" else {}
     change_config(settings={name: 1 << 40, **heads})(tmp_path)
     with pytest.raises(ModelError, match=r"larger model than|has shape|at most 1,048,576 tokens"):
         load_model(tmp_path)

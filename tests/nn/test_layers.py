@@ -59,7 +59,7 @@ LAYERS: dict[str, tuple[Callable[[], Module], Callable]] = {
         lambda layer, x, tape: layer.forward(x, ROWS, tape),
     ),
     "rotary attention": (
-        lambda: SelfAttention(WIDTH, 3, causal=True, key_value_heads=1, rotary=RotaryPositions(2)),
+        lambda: SelfAttention(WIDTH, 3, causal=True, num_key_value_heads=1, rotary=RotaryPositions(2)),
         lambda layer, x, tape: layer.forward(x, ROWS, tape),
     ),
 }
@@ -182,7 +182,7 @@ def test_rotary_positions_turn_in_place_and_grow_as_needed() -> None:
 def test_self_attention_where_heads_share_keys() -> None:
     """Four heads of queries on two of keys are four on four whose weights for keys and values are repeated."""
     rng, width, rows = np.random.default_rng(3), 8, Rows(ROWS.lengths)
-    shared, full = SelfAttention(width, 4, causal=True, key_value_heads=2), SelfAttention(width, 4, causal=True)
+    shared, full = SelfAttention(width, 4, causal=True, num_key_value_heads=2), SelfAttention(width, 4, causal=True)
     arrays, whole = random(shared, rng).arrays(), random(full, rng)
     columns = [*range(8), *(8 + i for i in (0, 1, 0, 1, 2, 3, 2, 3)), *(12 + i for i in (0, 1, 0, 1, 2, 3, 2, 3))]
     repeated = {name: value[..., columns] for name, value in arrays.items() if "query_key_value" in name}

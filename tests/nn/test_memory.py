@@ -85,11 +85,11 @@ def test_lent_memory_is_poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
     ("config", "batch"),
     [
         (
-            small_config(width=32, feed_forward=64, activation="gelu", **DROPOUT),
+            small_config(d_model=32, d_ff=64, activation="gelu", **DROPOUT),
             lambda rng, count: batch_of(random_pairs(rng, count)),
         ),
         (
-            small_gpt_config(width=32, feed_forward=64, activation="swiglu", norm="rms", **DROPOUT),
+            small_gpt_config(d_model=32, d_ff=64, activation="swiglu", norm="rms", **DROPOUT),
             lambda rng, count: gpt_batch(rng, [8] * count),
         ),
     ],

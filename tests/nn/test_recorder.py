@@ -90,18 +90,20 @@ def test_scores_that_nobody_wants_are_not_computed(pair, monkeypatch):
 
 def test_records_are_copies():
     recorder, value = Recorder(), np.ones(3)
-    Tape(recorder=recorder).record("owner", "name", value, "where")
+    Tape(recorder=recorder).show("owner", "name", value, "where")
     value[:] = np.nan
     ((owner, name, kept, where),) = recorder.records
     assert (owner, name, kept.tolist(), where) == ("owner", "name", [1, 1, 1], "where")
-    Tape().record("owner", "name", value)  # nobody listens
+    Tape().show("owner", "name", value)  # nobody listens
 
 
 MODELS = {
     "seq2seq": small_config(),
-    "post-norm, learned": small_config(norm="post", positions="learned", bias=False, tie="none", output_bias=True),
+    "post-norm, learned": small_config(
+        norm_position="post", positions="learned", bias=False, tie="none", output_bias=True
+    ),
     "gpt": small_gpt_config(),
-    "grouped, rms, swiglu": small_gpt_config(key_value_heads=2, norm="rms", activation="swiglu", tie=False),
+    "grouped, rms, swiglu": small_gpt_config(num_key_value_heads=2, norm="rms", activation="swiglu", tie=False),
     "learned": small_gpt_config(positions="learned", output_bias=True, bias=True),
 }
 
@@ -157,7 +159,9 @@ def test_scores_and_contexts_follow_from_queries_keys_and_values(name):
         query, key, value, context = (
             values(recorder, module, each)[0].value for each in ("query", "key", "value", "context")
         )
-        group = np.arange(module.heads) // (module.heads // key.shape[1])  # the head of keys of each head of queries
+        group = np.arange(module.num_heads) // (
+            module.num_heads // key.shape[1]
+        )  # the head of keys of each head of queries
         shown = zip(values(recorder, module, "scores"), values(recorder, module, "probabilities"), strict=True)
         for scores, probabilities in shown:
             crosses = isinstance(module, CrossAttention)
@@ -166,7 +170,7 @@ def test_scores_and_contexts_follow_from_queries_keys_and_values(name):
                 rows = slice(span.rows.start + number * span.length, span.rows.start + (number + 1) * span.length)
                 keys = scores.where.keys[number] if crosses else rows
                 k, v = key[keys][:, group], value[keys][:, group]
-                products = np.einsum("thk,shk->hts", query[rows], k) / module.head_width**0.5
+                products = np.einsum("thk,shk->hts", query[rows], k) / module.head_dim**0.5
                 np.testing.assert_allclose(scores.value[number], products, atol=1e-12)
                 mixed = np.einsum("hst,shk->thk", probabilities.value[number], v)
                 np.testing.assert_allclose(context[rows].reshape(mixed.shape), mixed, atol=1e-12)
@@ -204,7 +208,7 @@ def test_a_turned_query_is_shown_after_turning():
     model, _ = model_pass(MODELS["gpt"], recorder)
     module = model.trunk.decoder.blocks[0].attention.layer
     (query,), (product,) = (values(recorder, *each) for each in ((module, "query"), (module.query_key_value, "output")))
-    before = product.value[:, : model.config.width].reshape(query.value.shape)
+    before = product.value[:, : model.config.d_model].reshape(query.value.shape)
     np.testing.assert_allclose(np.linalg.norm(query.value, axis=2), np.linalg.norm(before, axis=2))
     first = [0, 3, 6]  # position 0 of each text is turned by nothing
     np.testing.assert_array_equal(query.value[first], before[first])

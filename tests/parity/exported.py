@@ -31,7 +31,7 @@ def configs() -> Iterator[Seq2SeqConfig | GPTConfig]:
     activations = ("relu", "gelu", "gelu_tanh", "silu")
     for number, (norm, tie) in enumerate((norm, tie) for norm in ("pre", "post") for tie in ("all", "decoder", "none")):
         yield small_config(
-            norm=norm,
+            norm_position=norm,
             tie=tie,
             activation=activations[number % 4],
             positions=("sinusoidal", "sinusoidal_halves")[number % 2],
@@ -43,10 +43,10 @@ def configs() -> Iterator[Seq2SeqConfig | GPTConfig]:
     shapes = (
         {"positions": "learned", "bias": True, "activation": "gelu_tanh"},
         {"positions": "learned", "bias": False, "activation": "relu", "tie": False},
-        {"norm": "rms", "activation": "swiglu", "key_value_heads": 2, "tie": False, "rotary_base": 500.0},
+        {"norm": "rms", "activation": "swiglu", "num_key_value_heads": 2, "tie": False, "rotary_base": 500.0},
         {"norm": "rms", "activation": "swiglu", "bias": True, "norm_eps": 1e-3},
         {"activation": "gelu"},
-        {"activation": "silu", "bias": True, "key_value_heads": 1, "tie": False},
+        {"activation": "silu", "bias": True, "num_key_value_heads": 1, "tie": False},
         {"positions": "sinusoidal", "activation": "gelu"},
     )
     for shape in shapes:
@@ -70,7 +70,17 @@ def compare(scratch: Path) -> Iterator[Line]:
 
 
 def _told(config: Seq2SeqConfig | GPTConfig) -> str:
-    names = ("norm", "tie", "activation", "positions", "bias", "output_bias", "scale_embedding", "key_value_heads")
+    names = (
+        "norm_position",
+        "norm",
+        "tie",
+        "activation",
+        "positions",
+        "bias",
+        "output_bias",
+        "scale_embedding",
+        "num_key_value_heads",
+    )
     return " ".join(f"{name}={getattr(config, name)}" for name in names if hasattr(config, name))
 
 

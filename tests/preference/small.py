@@ -106,7 +106,7 @@ def likes(_prompts: Sequence[Array], replies: Sequence[Array], _memory: Pool) ->
 
 def start_policy(**settings: Any) -> GPT:
     """A policy that has learned nothing: all tokens are about equally probable."""
-    config = GPTConfig(vocab_size=24, width=16, layers=1, heads=2, feed_forward=32, max_length=12, **settings)
+    config = GPTConfig(vocab_size=24, d_model=16, layers=1, num_heads=2, d_ff=32, max_length=12, **settings)
     model = GPT(config)
     model.allocate()
     model.initialize(np.random.default_rng(0))

@@ -28,11 +28,11 @@ def furnish(room: Path) -> None:
     _make_gpt(room / "letters", CharacterTokenizer(f"{TEXT}{ENGLISH}"))
     _make_gpt(room / "bytes", ByteTokenizer())
     _make_gpt(room / "chatty", template="control")
-    _make_model(room / "plain", norm="post")
+    _make_model(room / "plain", norm_position="post")
     make_marian(room / "marian", room / "translator" / "tokenizer.model")
     (room / "marian" / "tokenizer_config.json").write_text('{"separate_vocabs": false, "eos_token": "</s>"}')
     (room / "marian" / "generation_config.json").write_text('{"eos_token_id": [0], "num_beams": 4, "max_length": 9}')
-    make_llama(room / "llama", ENGLISH, width=16, heads=2, feed_forward=16)
+    make_llama(room / "llama", ENGLISH, d_model=16, num_heads=2, d_ff=16)
     put_into_shards(room / "llama")
     (room / "llama" / "added_tokens.json").write_text('{"<pad>": 399}')
     _make_gpt(room / "own-gpt2", ByteTokenizer(), positions="learned", bias=True)
@@ -65,7 +65,7 @@ def _runs(room: Path) -> None:
     shutil.copytree(room / "saved", run / "step-000002")
     for name in "last", "best":
         (run / name).write_text("step-000002\n")
-    settings = {"training": {"updates": 2, "seed": 0, "lr": 1e-3}, "model": {"width": 8}}
+    settings = {"training": {"updates": 2, "seed": 0, "lr": 1e-3}, "model": {"d_model": 8}}
     (run / "settings.json").write_text(json.dumps(settings))
     lines = [
         {"update": 1, "epoch": 0, "loss": 2.5, "seconds": 0.1, "tokens_per_second": 100.0, "gradient_norm": 1.0},

@@ -29,8 +29,8 @@ LINES = {"train": 240, "valid": 16}
 
 MODEL = {
     "vocab-size": 400,
-    "width": 16,
-    "heads": 2,
+    "d_model": 16,
+    "num_heads": 2,
     "feed-forward": 32,
     "encoder-layers": 1,
     "decoder-layers": 1,

@@ -27,7 +27,7 @@ SAID = (
 )
 POLITE = "Of course."
 
-SIZES = "--model.vocab-size 336 --model.width 32 --model.heads 4 --model.feed-forward 32 --model.layers 1 "
+SIZES = "--model.vocab-size 336 --model.d-model 32 --model.num-heads 4 --model.d-ff 32 --model.layers 1 "
 SIZES += "--model.max-length 48"
 TRAINING = "--quiet --training.keep 9 --training.warmup 2"
 CHAT = f"recipe-chat {TRAINING} --conversations talks.jsonl --valid-conversations talks.jsonl --tests asked.jsonl "

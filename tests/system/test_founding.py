@@ -12,7 +12,7 @@ from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.storage import load_model, model_directory, read_arrays, read_metrics
 from toolkit.training.workers import Workers
 
-SIZES = "--model.width 16 --model.feed-forward 32 --training.workers 1"
+SIZES = "--model.d-model 16 --model.d-ff 32 --training.workers 1"
 ENCODER = f"recipe-ae {SIZES} --sentences 40 --valid-text held.en --training.tokens-per-batch 100"
 SWISH = f"recipe-swish {SIZES} --sequences 200 --held-out 20 --length 6 --training.tokens-per-batch 300"
 FEW = "--training.updates 6 --training.validate-every 2 --training.workers 2 --training.keep 9 --quiet"
@@ -124,15 +124,15 @@ def test_a_run_that_is_stopped_and_continued_ends_in_the_same_bits(
     ("command", "says"),
     [
         (f"{ENCODER} --sentences 0", "sentences is 0: it must be at least 1"),
-        (f"{ENCODER} --model.width 1 --model.heads 1", "a vector of one number has no variance"),
+        (f"{ENCODER} --model.d-model 1 --model.num-heads 1", "a vector of one number has no variance"),
         (f"{ENCODER} --text none.en", "none.en"),
         (f"{ENCODER} --text empty.en", "empty.en has no sentence to read"),
-        (f"{ENCODER} --model.heads 3", "width 16 cannot be divided into 3 heads"),
+        (f"{ENCODER} --model.num-heads 3", "d_model 16 cannot be divided into 3 heads"),
         (f"{ENCODER} --training.best-by bleu", "leave out --training.best-by"),
         (f"{SWISH} --sequences 0", "sequences is 0: it must be at least 1"),
         (f"{SWISH} --held-out -1", "held_out is -1"),
         (f"{SWISH} --length 0", "length is 0"),
-        (f"{SWISH} --model.norm rms", "norm"),
+        (f"{SWISH} --model.norm-position rms", "norm-position"),
         (f"{SWISH} --training.label-smoothing 0.1", "leave out --training.label-smoothing"),
     ],
 )

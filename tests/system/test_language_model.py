@@ -16,10 +16,10 @@ from toolkit.models.storage import read_arrays, read_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = {
-    "model.width": 16,
+    "model.d-model": 16,
     "model.layers": 1,
-    "model.heads": 2,
-    "model.feed-forward": 16,
+    "model.num-heads": 2,
+    "model.d-ff": 16,
     "model.max-length": 32,
     "training.tokens-per-batch": 96,
     "training.warmup": 2,

@@ -53,9 +53,9 @@ def test_digits_are_learned(answer, heads, updates, perplexity, bleu, tmp_path):
     assert len(test) > 100
     config = Seq2SeqConfig(
         vocab_size=VOCABULARY,
-        width=32,
-        heads=heads,
-        feed_forward=64,
+        d_model=32,
+        num_heads=heads,
+        d_ff=64,
         encoder_layers=2,
         decoder_layers=2,
         embedding_dropout=0,

@@ -133,8 +133,8 @@ def test_the_mean_of_models(tiny_model: Path, tmp_path: Path) -> None:
 
 
 def test_models_of_other_settings_are_refused(tiny_model: Path, tmp_path: Path, make_model: Callable) -> None:
-    other = make_model(tmp_path / "other", norm="post", positions="learned")
-    with pytest.raises(ModelError, match=r"cannot be averaged: they differ in norm, positions"):
+    other = make_model(tmp_path / "other", norm_position="post", positions="learned")
+    with pytest.raises(ModelError, match=r"cannot be averaged: they differ in norm_position, positions"):
         average_models([tiny_model, other])
 
 

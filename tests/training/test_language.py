@@ -109,7 +109,7 @@ def test_another_process_gets_the_same_task_and_not_the_tokens(tmp_path: Path, w
 
 
 def model_of(vocab_size: int, length: int = 8) -> GPT:
-    model = GPT(GPTConfig(vocab_size=vocab_size, width=8, layers=1, heads=2, feed_forward=8, max_length=length))
+    model = GPT(GPTConfig(vocab_size=vocab_size, d_model=8, layers=1, num_heads=2, d_ff=8, max_length=length))
     model.allocate()
     model.initialize(np.random.default_rng(0))
     return model
@@ -276,7 +276,7 @@ def test_a_first_line_longer_than_the_context_and_later_pieces_count_in_full(poe
 
 def test_the_loss_is_that_of_the_predicted_tokens(poems: RaggedStore) -> None:
     size = LETTERS.vocab_size
-    model = GPT(GPTConfig(vocab_size=size, width=8, layers=1, heads=2, feed_forward=8, max_length=20))
+    model = GPT(GPTConfig(vocab_size=size, d_model=8, layers=1, num_heads=2, d_ff=8, max_length=20))
     model.allocate(np.float64)
     model.vector[:] = np.random.default_rng(0).standard_normal(len(model.vector))
     task = LanguageTask(poems, poems, 20, mask=FirstLineMask(LETTERS))

@@ -123,7 +123,7 @@ def test_clip_scale(norm: float, limit: float, expected: float) -> None:
 
 MODELS = {
     "translator": lambda: Seq2Seq(small_config()),
-    "language model": lambda: GPT(small_gpt_config(key_value_heads=2, activation="swiglu", norm="rms")),
+    "language model": lambda: GPT(small_gpt_config(num_key_value_heads=2, activation="swiglu", norm="rms")),
 }
 
 
@@ -161,11 +161,13 @@ def test_muon_against_the_formula() -> None:
                 muon.update_maps(parameter, *own, moments[0][stretch], 0.05, 0.5)
     views = [model.views(gradient) for gradient in gradients]
     for name, parameter in model.parameters().items():
-        if parameter.maps is None:
+        if parameter.splits is None:
             continue
         first, second = (view[parameter] * 0.5 for view in views)
         expected = []
-        for theta, g1, g2 in zip(*(np.split(x, parameter.maps, 1) for x in (before[name], first, second)), strict=True):
+        for theta, g1, g2 in zip(
+            *(np.split(x, parameter.splits, 1) for x in (before[name], first, second)), strict=True
+        ):
             size = 0.05 * 0.2 * max(theta.shape) ** 0.5
             theta = 0.995 * theta - size * orthogonalized(g1 + 0.9 * g1)
             u = 0.9 * g1 + g2

@@ -26,7 +26,7 @@ def task() -> VectorTask:
 
 @pytest.fixture
 def model() -> AutoEncoder:
-    model = AutoEncoder(AutoEncoderConfig(width=WIDTH, heads=2, feed_forward=12))
+    model = AutoEncoder(AutoEncoderConfig(d_model=WIDTH, num_heads=2, d_ff=12))
     model.allocate(np.float64)
     model.initialize(np.random.default_rng(0))
     return model

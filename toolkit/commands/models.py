@@ -59,7 +59,7 @@ def describe(directory: Path) -> dict[str, Any]:
         "bytes": {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()},
         "weights": ", ".join(sorted({tensor.dtype for tensor in read_tensors(directory / WEIGHTS_FILE).values()})),
         "tokenizer": tokenizer and {"kind": type(tokenizer).__name__, "vocab_size": tokenizer.vocab_size},
-        "settings": config["model"],
+        "settings": asdict(model.config),
         "command": metrics.pop("command", None),
         "training": settings if isinstance(settings := metrics.pop("settings", {}), dict) else {},
         "metrics": metrics,
@@ -120,8 +120,8 @@ class Presets:
 
 
 def _row(name: str, config: GPTConfig, count: int) -> tuple[str, ...]:
-    heads = f"{config.heads}/{config.key_value_heads}" if config.key_value_heads else str(config.heads)
-    numbers = (f"{count:,}", config.width, config.layers, heads, config.max_length, f"{config.vocab_size:,}")
+    heads = f"{config.num_heads}/{config.num_key_value_heads}" if config.num_key_value_heads else str(config.num_heads)
+    numbers = (f"{count:,}", config.d_model, config.layers, heads, config.max_length, f"{config.vocab_size:,}")
     return (name, *map(str, numbers), ", ".join(_settings(config)))
 
 
@@ -134,7 +134,7 @@ def _settings(config: GPTConfig) -> list[Any]:
         config.positions,
         f"{config.norm} norm",
         config.activation,
-        f"F {config.feed_forward}",
+        f"F {config.d_ff}",
         "biases" if config.bias else "no biases",
         *([] if config.tie else ["output not tied"]),
         *([f"dropout {dropout:g}"] if dropout else []),

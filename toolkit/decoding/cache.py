@@ -259,13 +259,13 @@ class CachedAttention:
     """
 
     def __init__(self, sizes: tuple[int, int, int, int], dtype: type, empty: Empty = np.empty, careful: bool = False):
-        texts, width, heads, head_width = sizes
+        texts, width, heads, head_dim = sizes
         self.careful, self._dtype, self._empty = careful, dtype, empty
         self._sizes = sizes
-        self._scaled = np.empty(texts * width * heads * head_width, dtype)
+        self._scaled = np.empty(texts * width * heads * head_dim, dtype)
         self._averages = np.empty_like(self._scaled)
         self._layers, self._totals = 0, []  # the sums of `_LAYERS_TOGETHER` layers in one array
-        self._scale = np.array(1 / math.sqrt(head_width), dtype)
+        self._scale = np.array(1 / math.sqrt(head_dim), dtype)
         self._scores = self._ones = np.empty(0, dtype)
 
     def totals(self) -> Array:
@@ -283,13 +283,13 @@ class CachedAttention:
         Shapes: query and out (B·W, H·K); keys and values (B, capacity, G, K), of which the first S are looked at; read
         (B, W or 1, S), 1 where read and 0 elsewhere (None: all).  totals: of this layer.
         """
-        texts, width, heads, head_width = self._sizes
+        texts, width, heads, head_dim = self._sizes
         capacity, groups = keys.shape[1:3]
         by_query = texts, groups, width, heads // groups
         stack = texts, groups, width * heads // groups
-        inputs, outputs = (x.reshape(texts, width, groups, -1, head_width).swapaxes(1, 2) for x in (query, out))
-        scaled, averages = (x.reshape(*by_query, head_width) for x in (self._scaled, self._averages))
-        queries, contexts = (x.reshape(*stack, head_width) for x in (self._scaled, self._averages))
+        inputs, outputs = (x.reshape(texts, width, groups, -1, head_dim).swapaxes(1, 2) for x in (query, out))
+        scaled, averages = (x.reshape(*by_query, head_dim) for x in (self._scaled, self._averages))
+        queries, contexts = (x.reshape(*stack, head_dim) for x in (self._scaled, self._averages))
         by_key, by_value = keys.transpose(0, 2, 3, 1), values.swapaxes(1, 2)
         all_scores, ones = self._scores_for(capacity)
         split_totals = totals.reshape(*by_query, 1)

@@ -18,7 +18,7 @@ from toolkit.functional.arrays import Array
 from toolkit.functional.few_rows import Packed, pack, product_operands, worth_packing
 from toolkit.functional.rotary import rotary
 from toolkit.models.gpt import GPT
-from toolkit.models.inputs import Input
+from toolkit.models.inputs import InputEmbedding
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.layers import (
@@ -291,7 +291,7 @@ def _normal_of_one_row(
         np.add(out, bias, out)
 
 
-class _Input(Input):
+class _Input(InputEmbedding):
     def rows_of(self, ids: Array) -> Array:
         return ids  # `_StepRows` has them already
 
@@ -322,9 +322,9 @@ class _SelfAttention(SelfAttention):
         """Attend to the cache, where the keys and values of the new tokens are put first."""
         query, key, value = np.split(plain(projected), self._bounds, axis=1)
         key, value = (part.reshape(rows.cache.texts, -1, part.shape[1]) for part in (key, value))
-        attention = tape.attention(self.heads, self.head_width, context)
+        attention = tape.attention(self.num_heads, self.head_dim, context)
         keys, values = rows.cache.room(self.original, key)
-        by_head = (part.reshape(*part.shape[:2], -1, self.head_width) for part in (keys, values))
+        by_head = (part.reshape(*part.shape[:2], -1, self.head_dim) for part in (keys, values))
         attend = attention.prepared(plain(query), *by_head, plain(context), attention.totals())
 
         def over_the_cache() -> None:
@@ -339,7 +339,7 @@ class _CrossAttention(CrossAttention):
         """Attend to the memory of each text."""
         keys, values, real = rows.cache.memory(self.original)
         read = None if real is None else real[:, None].astype(keys.dtype)
-        attention = tape.attention(self.heads, self.head_width, context)
+        attention = tape.attention(self.num_heads, self.head_dim, context)
         attend = attention.prepared(plain(query), keys, values, plain(context), attention.totals())
         tape.note(partial(attend, keys.shape[1], read))
 
@@ -355,7 +355,7 @@ _KINDS: dict[type, type] = {
     RotaryPositions: _RotaryPositions,
     SelfAttention: _SelfAttention,
     CrossAttention: _CrossAttention,
-    Input: _Input,
+    InputEmbedding: _Input,
     Embedding: _Embedding,
     LearnedPositions: OneCall,
 }

@@ -13,7 +13,7 @@ from toolkit.explain.reading import Reading, check_choice, modules, read_text, r
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT
-from toolkit.models.inputs import Input
+from toolkit.models.inputs import InputEmbedding
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Block as Layer
@@ -40,7 +40,7 @@ def attention_page(
     if target is not None and isinstance(model, GPT):
         raise ConfigError("a target is for a translator: a language model reads one text only")
     sides = _sides(model, layer)
-    check_choice(max(len(side.stack.blocks) for side in sides), model.config.heads, layer, head)
+    check_choice(max(len(side.stack.blocks) for side in sides), model.config.num_heads, layer, head)
     owners = {model.output}.union(*(side.owners() for side in sides))
     if isinstance(model, Seq2Seq):
         reading = read_translation(text_model, text, target, owners)
@@ -71,7 +71,7 @@ class _Side:
     """An encoder, a decoder, or all layers of a language model."""
 
     name: str
-    input: Input
+    input: InputEmbedding
     stack: Stack | DecoderStack
     number: int  # of the layer that is shown, from 1
 
@@ -101,9 +101,11 @@ def _shape(model: Seq2Seq | GPT) -> str:
     layers = (
         f"{config.layers} layers"
         if isinstance(model, GPT)
-        else (f"{config.encoder_layers} encoder and {config.decoder_layers} decoder layers, {config.norm}-norm")
+        else (
+            f"{config.encoder_layers} encoder and {config.decoder_layers} decoder layers, {config.norm_position}-norm"
+        )
     )
-    return f"{layers}, D = {config.width}, H = {config.heads} heads, F = {config.feed_forward}, V = {config.vocab_size}"
+    return f"{layers}, D = {config.d_model}, H = {config.num_heads} heads, F = {config.d_ff}, V = {config.vocab_size}"
 
 
 def _tokens(words: Sequence[str], ids: Array) -> Table:
@@ -217,7 +219,7 @@ class _Walk:
         crossing = isinstance(module, CrossAttention)
         hidden = None if crossing or not module.causal else np.triu(np.ones((len(self.words), len(keys)), bool), 1)
         title = "Cross-attention" if crossing else "Self-attention"
-        name, width = f"{title}, head {self.head + 1}", module.head_width
+        name, width = f"{title}, head {self.head + 1}", module.head_dim
         scores = self._found(module, "scores")[0, self.head]
         weights = self._found(module, "probabilities")[0].swapaxes(-1, -2)
         context = self._found(module, "context").reshape(len(self.words), -1, width)[:, self.head]
@@ -228,7 +230,7 @@ class _Walk:
             shown = Numbers("S + mask", np.where(hidden, -np.inf, scores), self.words, keys)
             masked.append(self._section(f"{name}: mask", text, Formula("S_ts = -∞ for s > t"), shown))
         shapes = f"({len(self.words)}, {width}) · ({width}, {len(keys)}) → ({len(self.words)}, {len(keys)})"
-        total, bias = module.heads * width, " + b_O" if module.output.bias else ""
+        total, bias = module.num_heads * width, " + b_O" if module.output.bias else ""
         return [
             self._section(f"{name}: queries, keys, values", *self._projections(module, keys)),
             self._section(
@@ -257,7 +259,7 @@ class _Walk:
                 Maps(heats),
                 "Their contexts stand side by side and are mixed by one more linear map:",
                 Formula(
-                    f"y = [context_1 | … | context_{module.heads}] W_O{bias}"
+                    f"y = [context_1 | … | context_{module.num_heads}] W_O{bias}"
                     f"        (T, {total}) · ({total}, {total}) → (T, {total})"
                 ),
                 self._numbers("contexts", module, "context"),
@@ -266,7 +268,7 @@ class _Walk:
         ]
 
     def _projections(self, module: SelfAttention | CrossAttention, keys: Sequence[str]) -> list[str | Block]:
-        heads, width, groups = module.heads, module.head_width, self._found(module, "key").shape[1]
+        heads, width, groups = module.num_heads, module.head_dim, self._found(module, "key").shape[1]
         crossing = isinstance(module, CrossAttention)
         read = "the memory" if crossing else "x"
         text = f"Three linear maps, cut into {heads} heads of {width} numbers each."

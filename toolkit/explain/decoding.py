@@ -61,7 +61,7 @@ def translation_page(
     """
     model, tokenizer, config = translator.model, translator.tokenizer, config or GenerationConfig()
     layers, cut = len(model.encoder.blocks), []
-    check_choice(len(model.decoder.blocks), model.config.heads, layer, head)
+    check_choice(len(model.decoder.blocks), model.config.num_heads, layer, head)
     most, ignore_case = translator.limit - 1, model.config.ignore_case  # EOS counts
     source = source_ids(tokenizer.source, text, most, cut, ignore_case=ignore_case)
     if not source:
@@ -119,7 +119,7 @@ def generation_page(
     """
     config = config or ContinuationConfig(max_new_tokens=NEW_TOKENS)
     shape, tokenizer = model.model.config, model.tokenizer
-    check_choice(shape.layers, shape.heads, layer, head)
+    check_choice(shape.layers, shape.num_heads, layer, head)
     ids, cut = prompt_ids(model, prompt, config)
     output = _Output(
         decoded(model, config, candidates, lambda watch: generate(model.model, [ids], config, observer=watch)),

@@ -71,7 +71,7 @@ class Timing(NamedTuple):
 
 def block_model(longest: int, width: int = 128) -> GPT:
     """Make a language model of one block with random values, that reads up to `longest` tokens."""
-    sizes = {"width": width, "layers": 1, "heads": 4, "feed_forward": 4 * width}
+    sizes = {"d_model": width, "layers": 1, "num_heads": 4, "d_ff": 4 * width}
     model = GPT(GPTConfig(vocab_size=_VOCABULARY, max_length=longest, **sizes))
     model.allocate()
     model.initialize(np.random.default_rng(0))
@@ -80,7 +80,7 @@ def block_model(longest: int, width: int = 128) -> GPT:
 
 def timed(model: GPT, length: int) -> Timing:
     """Time both ways of reading a random text of that length, and a recurrent layer as wide as the model."""
-    generator, pool, width = np.random.default_rng(length), Pool(), model.config.width
+    generator, pool, width = np.random.default_rng(length), Pool(), model.config.d_model
     ids = generator.integers(0, model.config.vocab_size, length)
     together, at_once = _timed(lambda: all_at_once(model, ids, pool))
     single, step_by_step = _timed(lambda: one_at_a_time(model, ids, pool))
@@ -103,7 +103,7 @@ def products_at_once(config: GPTConfig, length: int) -> int:
 
     The maps take T · 12 D² where F is 4 D, the scores and the contexts of causal attention half of 2 T² D.
     """
-    width, hidden = config.width, config.feed_forward
+    width, hidden = config.d_model, config.d_ff
     maps = config.layers * (4 * width * width + 2 * width * hidden) + config.vocab_size * width
     return length * maps + config.layers * length * (length + 1) * width
 
@@ -147,7 +147,7 @@ def parallel_page(
     with threadpool_limits(1, "blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         sections = [
             _equal_section(owner, ids),
-            _time_section([timed(model, length) for length in each(lengths)], model.config.width),
+            _time_section([timed(model, length) for length in each(lengths)], model.config.d_model),
             _why_section(),
             _reach_section(reach(_DISTANCES, _RADII)),
         ]

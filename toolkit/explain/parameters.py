@@ -26,7 +26,7 @@ def checked_gradients(config: AutoEncoderConfig, rng: np.random.Generator) -> di
         scale = value.shape[0] ** -0.5 if value.ndim > 1 else 0.4  # larger ones leave softmax nothing to weigh
         value[...] = rng.standard_normal(value.shape) * scale + name.endswith("gain")
     rows = Rows(_LENGTHS)
-    x, target = rng.standard_normal((2, rows.total, config.width))
+    x, target = rng.standard_normal((2, rows.total, config.d_model))
     arrays = unpacked(model.arrays())
 
     def forward(x: Array, *values: Array) -> tuple[float, Any]:

@@ -93,7 +93,7 @@ def first_rate(taught: Lesson) -> float:
         config.warmup,
         config.updates,
         config.final_learning_rate,
-        taught.model.config.width,
+        taught.model.config.d_model,
     )(1)
 
 

@@ -180,7 +180,7 @@ class _Walk:
             Section(
                 f"{where}: products",
                 Formula(f"Q Kᵀ        ({len(words)}, 2) · (2, {len(keys)}) → ({len(words)}, {len(keys)})"),
-                Numbers("Q Kᵀ", scores * module.head_width**0.5, words, keys),
+                Numbers("Q Kᵀ", scores * module.head_dim**0.5, words, keys),
                 beside("scores_row_2", "scores_row_3"),
             ),
             Section(

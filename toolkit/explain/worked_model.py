@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolkit.functional.arrays import Array
-from toolkit.models.inputs import Input
+from toolkit.models.inputs import InputEmbedding
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Residual
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, SinusoidalPositions
@@ -41,9 +41,9 @@ class WorkedTranslator(Model):
     kind = "worked"
 
     def __init__(self) -> None:
-        self.source = Input(Embedding(len(SOURCE), 2), SinusoidalPositions(2), 0.0)
+        self.source = InputEmbedding(Embedding(len(SOURCE), 2), SinusoidalPositions(2), 0.0)
         self.encoder = SelfAttention(2, 1, bias=False)
-        self.target = Input(Embedding(len(TARGET), 2), SinusoidalPositions(2), 0.0)
+        self.target = InputEmbedding(Embedding(len(TARGET), 2), SinusoidalPositions(2), 0.0)
         self.decoder = SelfAttention(2, 1, bias=False, causal=True)
         self.cross_attention = CrossAttention(2, 1, bias=False)
         self.feed_forward = Residual(LayerNorm(2, bias=False), FeedForward(2, 2, "relu", bias=False), pre_norm=False)
@@ -68,7 +68,7 @@ class WorkedTranslator(Model):
         y = self.cross_attention.forward(y, memory, rows, tape)
         y = self.feed_forward.forward(y, tape)
         logits = y @ self.target.embedding.table.data.T
-        tape.record(self, "logits", logits)
+        tape.show(self, "logits", logits)
         return logits
 
 
@@ -121,7 +121,7 @@ def _attended(module: SelfAttention | CrossAttention, *arguments: Array | Rows) 
     _set_identity(_allocated(module))
     module.forward(*arguments, Tape(recorder=recorder))
     shown = {each.name: each.value for each in recorder.records if each.owner is module}
-    return Attended(shown["scores"][0, 0], shown["probabilities"][0, 0].T, shown["context"], module.head_width)
+    return Attended(shown["scores"][0, 0], shown["probabilities"][0, 0].T, shown["context"], module.head_dim)
 
 
 def later_attention() -> SelfAttention:

@@ -145,8 +145,10 @@ def losses(trial: Trial | None, seed: int = 0, updates: int = UPDATES) -> list[f
     first = len(SPECIAL_TOKENS)
     # Two layers on each side, post-norm and ReLU as in the documents 000 and 001; without dropout.
     rates = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"), 0.0)
-    sizes = {"width": 32, "heads": 4, "feed_forward": 64, "encoder_layers": 2, "decoder_layers": 2}
-    model = Seq2Seq(Seq2SeqConfig(vocab_size=first + SYMBOLS, norm="post", max_length=SEQUENCE, **sizes, **rates))
+    sizes = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2}
+    model = Seq2Seq(
+        Seq2SeqConfig(vocab_size=first + SYMBOLS, norm_position="post", max_length=SEQUENCE, **sizes, **rates)
+    )
     model.allocate()
     model.initialize(np.random.default_rng([seed, 0]))
     gradient, data = np.zeros_like(model.vector), np.random.default_rng([seed, 1])

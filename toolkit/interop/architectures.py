@@ -123,7 +123,7 @@ _EXACT, _ROUNDED = 1e-5, 2e-3
 
 def _are_waves(table: Array, config: Seq2SeqConfig, near: float) -> bool:
     """True for a table of the waves that we add, this exactly."""
-    if table.ndim != 2 or table.shape[1] != config.width:
+    if table.ndim != 2 or table.shape[1] != config.d_model:
         return False
     return np.allclose(table, sinusoidal_positions(*table.shape, "halves"), rtol=0, atol=near)
 
@@ -132,10 +132,10 @@ def _encoder_decoder_settings(vocab_size: int) -> tuple[Setting | Written, ...]:
     """Give the settings of both; vocab_size stands for one that config.json leaves out."""
     return (
         Setting("vocab_size", "vocab_size", vocab_size),
-        Setting("d_model", "width", 1024),
+        Setting("d_model", "d_model", 1024),
         Setting("encoder_layers", "encoder_layers", 12),
         Setting("decoder_layers", "decoder_layers", 12),
-        Setting("encoder_attention_heads", "heads", 16, same=("decoder_attention_heads",)),
+        Setting("encoder_attention_heads", "num_heads", 16, same=("decoder_attention_heads",)),
         Setting("encoder_ffn_dim", "feed_forward", 4096, same=("decoder_ffn_dim",)),
         Setting("activation_function", "activation", "gelu"),
         Setting("max_position_embeddings", "max_length", 1024),
@@ -155,7 +155,7 @@ class Marian(EncoderDecoder):
 
     name, model_type = "MarianMTModel", "marian"
     has = {"post-norm", "sinusoidal_halves positions"}
-    fields = {"norm": "post", "positions": "sinusoidal_halves"}
+    fields = {"norm_position": "post", "positions": "sinusoidal_halves"}
     settings = (
         *_encoder_decoder_settings(58101),
         Written("share_encoder_decoder_embeddings", lambda config: config.tie == "all"),
@@ -187,7 +187,7 @@ class Pegasus(EncoderDecoder):
 
     name, model_type = "PegasusForConditionalGeneration", "pegasus"
     has = {"pre-norm", "sinusoidal_halves positions"}
-    fields = {"norm": "pre", "positions": "sinusoidal_halves"}
+    fields = {"norm_position": "pre", "positions": "sinusoidal_halves"}
     settings = (
         *_encoder_decoder_settings(50265),
         Written("normalize_before", True),
@@ -250,10 +250,10 @@ class GPT2(LanguageModel):
     fields = {"bias": True, "positions": "learned"}
     settings = (
         Setting("vocab_size", "vocab_size", 50257),
-        Setting("n_embd", "width", 768),
+        Setting("n_embd", "d_model", 768),
         Setting("n_layer", "layers", 12),
-        Setting("n_head", "heads", 12),
-        Setting("n_inner", "feed_forward", lambda found: 4 * found["width"]),
+        Setting("n_head", "num_heads", 12),
+        Setting("n_inner", "d_ff", lambda found: 4 * found["d_model"]),
         Setting("activation_function", "activation", "gelu_new"),
         Setting("layer_norm_epsilon", "norm_eps", 1e-5),
         Setting("n_positions", "max_length", 1024),
@@ -305,20 +305,23 @@ def _rotary_settings(
     width: int,
     layers: int,
     heads: int,
-    key_value_heads: int | Callable[[Mapping[str, Any]], int],
+    num_key_value_heads: int | Callable[[Mapping[str, Any]], int],
     feed_forward: int,
     max_length: int,
 ) -> tuple[Setting | Written, ...]:
     """Give the settings that Llama and Starcoder2 share, from what stands for those that config.json leaves out."""
     return (
         Setting("vocab_size", "vocab_size", vocab_size),
-        Setting("hidden_size", "width", width),
+        Setting("hidden_size", "d_model", width),
         Setting("num_hidden_layers", "layers", layers),
-        Setting("num_attention_heads", "heads", heads),
+        Setting("num_attention_heads", "num_heads", heads),
         Setting(
-            "num_key_value_heads", "key_value_heads", key_value_heads, value=lambda c: c.key_value_heads or c.heads
+            "num_key_value_heads",
+            "num_key_value_heads",
+            num_key_value_heads,
+            value=lambda c: c.num_key_value_heads or c.num_heads,
         ),
-        Setting("intermediate_size", "feed_forward", feed_forward),
+        Setting("intermediate_size", "d_ff", feed_forward),
         Setting("max_position_embeddings", "max_length", max_length),
         Written("rope_theta", lambda config: config.rotary_base),
         Written("rope_parameters", lambda config: {"rope_type": "default", "rope_theta": config.rotary_base}),
@@ -335,14 +338,14 @@ class _Rotary(LanguageModel):
     tables = _language_model_tables(table)
 
     def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
-        settings.expect("head_dim", None, found["width"] // found["heads"])
+        settings.expect("head_dim", None, found["d_model"] // found["num_heads"])
         kinds = settings.values.get("layer_types")
         settings.expect("layer_types", None, ["full_attention"] * (len(kinds) if isinstance(kinds, list) else 0))
         settings.expect("per_layer_config", None)
-        context, grouped = found["max_length"], found["key_value_heads"] != found["heads"]
+        context, grouped = found["max_length"], found["num_key_value_heads"] != found["num_heads"]
         return {
             **super().derived(settings, weights, found),
-            "key_value_heads": found["key_value_heads"] if grouped else 0,
+            "num_key_value_heads": found["num_key_value_heads"] if grouped else 0,
             "rotary_base": _rotary_base(settings),
             "max_length": min([context, *_shorter_contexts(settings, context).values()]),
         }
@@ -364,12 +367,12 @@ class Llama(_Rotary):
     has = {"rotary positions", "RMSNorm", "swiglu", "grouped queries"}
     fields = {"positions": "rotary", "norm": "rms", "activation": "swiglu"}
     settings = (
-        *_rotary_settings(32000, 4096, 32, 32, lambda found: found["heads"], 11008, 2048),
+        *_rotary_settings(32000, 4096, 32, 32, lambda found: found["num_heads"], 11008, 2048),
         Written("hidden_act", "silu"),
         Setting("rms_norm_eps", "norm_eps", 1e-6),
         Written("attention_bias", lambda config: config.has_bias("attention")),
         Written("mlp_bias", lambda config: config.has_bias("feed_forward")),
-        Written("head_dim", lambda config: config.width // config.heads),
+        Written("head_dim", lambda config: config.d_model // config.num_heads),
     )
     expected = {"hidden_act": ("silu", "swish"), "pretraining_tp": (1,)}
     tensors = Tensors(

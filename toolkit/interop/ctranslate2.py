@@ -104,7 +104,7 @@ def _configuration(config: Config, tokens: Sequence[str]) -> dict[str, Any]:
     found = {"unk_token": unk, "bos_token": bos, "eos_token": eos}
     found[OWN_ENTRY] = own_settings(config)
     if isinstance(config, GPTConfig):
-        grouped = config.key_value_heads not in (0, config.heads)
+        grouped = config.num_key_value_heads not in (0, config.num_heads)
         return found | {"layer_norm_epsilon": config.norm_eps, "multi_query_attention": grouped}
     found |= {"decoder_start_token": bos, "add_source_bos": False, "add_source_eos": True}
     return found | {"layer_norm_epsilon": SEQ2SEQ_EPS, "multi_query_attention": False}
@@ -212,7 +212,7 @@ def _unite(
     known = {token: index for index, token in enumerate(targets)}
     new = list(dict.fromkeys(token for token in sources if token not in known))
     known |= {token: len(targets) + index for index, token in enumerate(new)}
-    table = np.zeros((len(targets) + len(new), config.width), np.float32)
+    table = np.zeros((len(targets) + len(new), config.d_model), np.float32)
     table[[known[token] for token in sources]] = arrays[SOURCE]
     arrays[SOURCE] = table
     for name in {TARGET, OUTPUT} & arrays.keys():
@@ -236,8 +236,8 @@ def _read_arrays(source: VariableSource, config: Config) -> dict[str, Array]:
 
 def _in_halves(array: Array, config: GPTConfig) -> Array:
     """Reorder queries and keys, (..., D + 2·G·K): theirs turn neighbours, 2i and 2i + 1, ours i and i + K/2."""
-    width = config.width // config.heads
-    turned = config.width + (config.key_value_heads or config.heads) * width
+    width = config.d_model // config.num_heads
+    turned = config.d_model + (config.num_key_value_heads or config.num_heads) * width
     columns = np.arange(array.shape[-1])
     columns[:turned] = columns[:turned].reshape(-1, width // 2, 2).swapaxes(1, 2).reshape(-1)
     return array[..., columns]

@@ -88,8 +88,8 @@ def numbers(config: Config) -> dict[str, Array]:
     flag, short, integer = np.int8, np.int16, np.int32
     is_gpt = isinstance(config, GPTConfig)
     shared = {
-        "num_heads": short(config.heads),
-        "pre_norm": flag(is_gpt or config.norm == "pre"),
+        "num_heads": short(config.num_heads),
+        "pre_norm": flag(is_gpt or config.norm_position == "pre"),
         "activation": flag(ACTIVATIONS["silu" if config.activation == "swiglu" else config.activation]),
         "scale_embeddings": flag(not is_gpt and config.scale_embedding),
     }
@@ -102,8 +102,8 @@ def numbers(config: Config) -> dict[str, Array]:
         return found | {"encoder/embeddings_merge": flag(0)}
     for index in range(config.layers):
         attention = f"decoder/layer_{index}/self_attention"
-        if config.key_value_heads not in (0, config.heads):
-            found[f"{attention}/num_heads_kv"] = integer(config.key_value_heads)
+        if config.num_key_value_heads not in (0, config.num_heads):
+            found[f"{attention}/num_heads_kv"] = integer(config.num_key_value_heads)
         if config.positions == "rotary":
             found[f"{attention}/rotary_dim"] = integer(0)  # all of a head
             found[f"{attention}/rotary_interleave"] = flag(False)
@@ -126,9 +126,9 @@ def read_config(source: VariableSource, settings: dict[str, Any]) -> Config:
     is_pre = bool(source.agreed([f"{side}/pre_norm" for side in sides], 1))
     found = {
         "vocab_size": size,
-        "width": width,
-        "heads": int(source.agreed([f"{side}/num_heads" for side in sides], 8)),
-        "feed_forward": _shape(source, f"{sides[0]}/layer_0/ffn/linear_0/weight")[0],
+        "d_model": width,
+        "num_heads": int(source.agreed([f"{side}/num_heads" for side in sides], 8)),
+        "d_ff": _shape(source, f"{sides[0]}/layer_0/ffn/linear_0/weight")[0],
         "activation": activation,
         "bias": bool(_biases(source)),
         "output_bias": _BIAS in source,
@@ -151,11 +151,11 @@ def _of_seq2seq(
     if not math.isclose(_epsilon(source, settings, SEQ2SEQ_EPS), SEQ2SEQ_EPS, rel_tol=1e-3):
         raise source.refusal(f"has layer norms with an epsilon other than {SEQ2SEQ_EPS:g}")
     tied = source.is_same(_READ, _WRITTEN)
-    positions, length = _positions(source, ["encoder", "decoder"], found["width"])
+    positions, length = _positions(source, ["encoder", "decoder"], found["d_model"])
     return {
         "encoder_layers": _layers(source, "encoder"),
         "decoder_layers": _layers(source, "decoder"),
-        "norm": "pre" if is_pre else "post",
+        "norm_position": "pre" if is_pre else "post",
         "positions": positions,
         "max_length": length,
         "tie": "none" if not tied else "all" if source.is_same(_READ, _FROM) else "decoder",
@@ -166,7 +166,7 @@ def _of_seq2seq(
 def _of_gpt(
     source: VariableSource, settings: dict[str, Any], found: dict[str, Any], is_pre: bool, scales: bool
 ) -> dict[str, Any]:
-    width, heads, layers = found["width"], found["heads"], _layers(source, "decoder")
+    width, heads, layers = found["d_model"], found["num_heads"], _layers(source, "decoder")
     attentions = [f"decoder/layer_{index}/self_attention" for index in range(layers)]
     each = {name: int(source.agreed([f"{a}/{name}" for a in attentions], value)) for name, value in _EACH.items()}
     rms = "decoder/layer_norm/beta" not in source
@@ -187,7 +187,7 @@ def _of_gpt(
     window = max(each["sliding_window"], int(source.number("decoder/sliding_window", 0)))
     return {
         "layers": layers,
-        "key_value_heads": 0 if each["num_heads_kv"] in (-1, heads) else each["num_heads_kv"],
+        "num_key_value_heads": 0 if each["num_heads_kv"] in (-1, heads) else each["num_heads_kv"],
         "activation": "swiglu" if gated else found["activation"],
         "norm": "rms" if rms else "layer",
         "norm_eps": _epsilon(source, settings, 1e-6 if rms else 1e-5),

@@ -120,7 +120,7 @@ class HuggingFaceModel:
     def _arrays(self) -> dict[str, Array]:
         """Read our parameters, tokens in the foreign order; an output bias only where the model has one."""
         config, architecture, weights = self._config, self.architecture, self._weights
-        shape = self.size, config.width
+        shape = self.size, config.d_model
         arrays = {table.ours: table.read(weights, shape) for table in architecture.tables[config.tie]}
         bias = self._output_bias()
         arrays |= {} if bias is None else {OUTPUT_BIAS: bias}

@@ -181,7 +181,7 @@ class Tensors:
             if weight not in shapes:
                 continue
             *inputs, total = shapes[weight]
-            widths = dict(zip(theirs, _shares(total, len(theirs), config.width), strict=True))
+            widths = dict(zip(theirs, _shares(total, len(theirs), config.d_model), strict=True))
             weight_end, bias_end = self.norm_ends if is_norm else self.map_ends
             matrices = {f"{name}{weight_end}": (*inputs, width) for name, width in widths.items()}
             yield Entry(weight, matrices, self.transposed and not is_norm)
@@ -349,9 +349,9 @@ class Architecture:
 def features(config: Config) -> list[str]:
     """Name what a model has that classes of transformers differ in."""
     if isinstance(config, Seq2SeqConfig):
-        return [f"{config.norm}-norm", f"{config.positions} positions"]
+        return [f"{config.norm_position}-norm", f"{config.positions} positions"]
     found = [f"{config.positions} positions", "RMSNorm" if config.norm == "rms" else "LayerNorm", config.activation]
-    found += ["grouped queries"] * (config.key_value_heads not in (0, config.heads))
+    found += ["grouped queries"] * (config.num_key_value_heads not in (0, config.num_heads))
     return found + ["output_bias"] * config.output_bias
 
 
@@ -374,7 +374,7 @@ def with_written_positions(config: Config, arrays: Mapping[str, Array]) -> tuple
         return replace(config, positions="learned"), arrays | {GPT_POSITIONS: waves}
     if config.positions != "sinusoidal":
         return config, arrays
-    order = np.concatenate((np.arange(0, config.width, 2), np.arange(1, config.width, 2)))
+    order = np.concatenate((np.arange(0, config.d_model, 2), np.arange(1, config.d_model, 2)))
     arrays |= {name: arrays[name].take(order, axis) for name, axis in _stream_axes(config).items() if name in arrays}
     return replace(config, positions="sinusoidal_halves"), arrays
 
@@ -384,13 +384,13 @@ def written_waves(config: Config, length: int, size: int) -> Array:
 
     Raises ModelError where the table has more numbers than the model: what its config says must not fill a disk.
     """
-    if length * config.width > max(size, _SMALL_TABLE):
+    if length * config.d_model > max(size, _SMALL_TABLE):
         raise ModelError(
             f"a table of its {length:,} positions would be larger than the model: set max_length in its config.json to "
             "what its texts need"
         )
     layout = "halves" if config.positions == "sinusoidal_halves" else "interleaved"
-    return sinusoidal_positions(length, config.width, layout)
+    return sinusoidal_positions(length, config.d_model, layout)
 
 
 def _stream_axes(config: Config) -> dict[str, int]:

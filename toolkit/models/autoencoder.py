@@ -23,23 +23,25 @@ from toolkit.nn.tape import Tape
 class AutoEncoderConfig:
     """The shape of an `AutoEncoder`."""
 
-    width: int = 64  # D, of the vectors that are read and given back
-    heads: int = 4  # attention heads; they divide the width
-    feed_forward: int = 256  # F, inside the feed-forward networks
+    d_model: int = 64  # D, of the vectors that are read and given back
+    num_heads: int = 4  # attention heads; they divide d_model
+    d_ff: int = 256  # F, inside the feed-forward networks
     layers: int = 2
     activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"  # silu is also called swish
-    norm: Literal["pre", "post", "none"] = "post"  # before each sub-layer or after its residual sum; and at the end
+    norm_position: Literal["pre", "post", "none"] = (
+        "post"  # before each sub-layer or after its residual sum; and at the end
+    )
     bias: bool = True  # biases in linear maps and norms
     positions: Literal["sinusoidal", "none"] = "sinusoidal"  # what is added to the vectors
 
     def __post_init__(self) -> None:
         """Raises ConfigError where settings do not fit."""
-        check_settings(self, ("width", "heads", "feed_forward", "layers"), _CHOICES)
+        check_settings(self, ("d_model", "num_heads", "d_ff", "layers"), _CHOICES)
 
 
 _CHOICES = {
     "activation": tuple(ACTIVATIONS),
-    "norm": ("pre", "post", "none"),
+    "norm_position": ("pre", "post", "none"),
     "positions": ("sinusoidal", "none"),
 }
 
@@ -51,7 +53,7 @@ class AutoEncoder(Model):
 
     def __init__(self, config: AutoEncoderConfig):
         self.config = config
-        self.positions = SinusoidalPositions(config.width) if config.positions == "sinusoidal" else None
+        self.positions = SinusoidalPositions(config.d_model) if config.positions == "sinusoidal" else None
         self.encoder = Stack([_block(config) for _ in range(config.layers)], _norm(config))
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
@@ -67,10 +69,12 @@ class AutoEncoder(Model):
 
 
 def _block(config: AutoEncoderConfig) -> Block:
-    attention = SelfAttention(config.width, config.heads, bias=config.bias)
-    feed_forward = FeedForward(config.width, config.feed_forward, config.activation, bias=config.bias)
-    return Block(*(Residual(_norm(config), layer, 0.0, config.norm == "pre") for layer in (attention, feed_forward)))
+    attention = SelfAttention(config.d_model, config.num_heads, bias=config.bias)
+    feed_forward = FeedForward(config.d_model, config.d_ff, config.activation, bias=config.bias)
+    return Block(
+        *(Residual(_norm(config), layer, 0.0, config.norm_position == "pre") for layer in (attention, feed_forward))
+    )
 
 
 def _norm(config: AutoEncoderConfig) -> LayerNorm | None:
-    return None if config.norm == "none" else LayerNorm(config.width, config.bias)
+    return None if config.norm_position == "none" else LayerNorm(config.d_model, config.bias)

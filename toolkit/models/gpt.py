@@ -14,7 +14,7 @@ from toolkit.errors import ConfigError
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
-from toolkit.models.inputs import Input, absolute_positions
+from toolkit.models.inputs import InputEmbedding, absolute_positions
 from toolkit.models.settings import check_settings
 from toolkit.nn.attention import SelfAttention
 from toolkit.nn.blocks import Block, Residual, Stack
@@ -37,11 +37,11 @@ class GPTConfig:
     """The shape of a `GPT`."""
 
     vocab_size: int = 2000  # tokens; training takes as many as its tokenizer has
-    width: int = 128  # D, of the residual stream
+    d_model: int = 128  # D, of the residual stream
     layers: int = 4
-    heads: int = 4  # attention heads; they divide the width
-    key_value_heads: int = 0  # heads of keys and values, each shared by several of queries; 0: as many as heads
-    feed_forward: int = 512  # F, inside the feed-forward networks
+    num_heads: int = 4  # attention heads; they divide d_model
+    num_key_value_heads: int = 0  # heads of keys and values, each shared by several of queries; 0: as many as heads
+    d_ff: int = 512  # F, inside the feed-forward networks
     activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
     norm: Literal["layer", "rms"] = "layer"
     norm_eps: float = 1e-5  # added to a variance or mean square before its root is taken
@@ -64,10 +64,12 @@ class GPTConfig:
     def __post_init__(self) -> None:
         """Raises ConfigError where settings do not fit."""
         check_settings(self, _COUNTS, _CHOICES)
-        if self.key_value_heads < 0 or self.heads % (self.key_value_heads or self.heads):
-            raise ConfigError(f"{self.heads} heads cannot share {self.key_value_heads} key_value_heads evenly")
-        if self.positions == "rotary" and self.width // self.heads % 2:
-            raise ConfigError(f"rotary positions need heads of even width: {self.width} / {self.heads} is odd")
+        if self.num_key_value_heads < 0 or self.num_heads % (self.num_key_value_heads or self.num_heads):
+            raise ConfigError(
+                f"{self.num_heads} heads cannot share {self.num_key_value_heads} num_key_value_heads evenly"
+            )
+        if self.positions == "rotary" and self.d_model // self.num_heads % 2:
+            raise ConfigError(f"rotary positions need heads of even width: {self.d_model} / {self.num_heads} is odd")
         for name in ("rotary_base", "norm_eps"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be a number above 0")
@@ -77,7 +79,7 @@ class GPTConfig:
         return self.bias and self.bias_in in ("all", part)
 
 
-_COUNTS = ("vocab_size", "width", "layers", "heads", "feed_forward", "max_length")
+_COUNTS = ("vocab_size", "d_model", "layers", "num_heads", "d_ff", "max_length")
 _CHOICES = {
     "activation": (*ACTIVATIONS, "swiglu"),
     "norm": ("layer", "rms"),
@@ -105,7 +107,7 @@ class GPT(Model):
         self.config = config
         self.trunk = Trunk(config)
         size, fixed = config.vocab_size, config.fixed_output_bias
-        table = self.trunk.input.embedding.table if config.tie else Parameter((size, config.width), normal(_STD))
+        table = self.trunk.input.embedding.table if config.tie else Parameter((size, config.d_model), normal(_STD))
         self.output = Output(table, Parameter((size,), zeros, trained=not fixed) if config.output_bias else None)
 
     def permit(self, ids: Sequence[int]) -> None:
@@ -140,10 +142,10 @@ class Trunk(Module):
 
     def __init__(self, config: GPTConfig):
         is_rotary = config.positions == "rotary"
-        positions = None if is_rotary else absolute_positions(config.positions, config.max_length, config.width)
-        embedding = Embedding(config.vocab_size, config.width, std=_STD)
-        self.input = Input(embedding, positions, config.embedding_dropout, config.begin_row)
-        rotary = RotaryPositions(config.width // config.heads, config.rotary_base) if is_rotary else None
+        positions = None if is_rotary else absolute_positions(config.positions, config.max_length, config.d_model)
+        embedding = Embedding(config.vocab_size, config.d_model, std=_STD)
+        self.input = InputEmbedding(embedding, positions, config.embedding_dropout, config.begin_row)
+        rotary = RotaryPositions(config.d_model // config.num_heads, config.rotary_base) if is_rotary else None
         self.decoder = Stack([_block(config, rotary) for _ in range(config.layers)], _norm(config))
 
     def forward(self, ids: Array, rows: Rows, tape: Tape, at: Array | None = None) -> Array:
@@ -165,19 +167,19 @@ def _block(config: GPTConfig, rotary: RotaryPositions | None) -> Block:
     """Projections into the residual stream begin smaller: it is the sum of 2 · layers of them (Radford et al. 2019)."""
     initial, output_initial = normal(_STD), normal(_STD / math.sqrt(2 * config.layers))
     attention = SelfAttention(
-        config.width,
-        config.heads,
+        config.d_model,
+        config.num_heads,
         config.attention_dropout,
         config.has_bias("attention"),
         causal=True,
-        key_value_heads=config.key_value_heads,
+        num_key_value_heads=config.num_key_value_heads,
         rotary=rotary,
         initial=initial,
         output_initial=output_initial,
     )
     feed_forward = FeedForward(
-        config.width,
-        config.feed_forward,
+        config.d_model,
+        config.d_ff,
         config.activation,
         config.activation_dropout,
         config.has_bias("feed_forward"),
@@ -189,5 +191,5 @@ def _block(config: GPTConfig, rotary: RotaryPositions | None) -> Block:
 
 def _norm(config: GPTConfig) -> Norm:
     if config.norm == "rms":
-        return RMSNorm(config.width, config.norm_eps)
-    return LayerNorm(config.width, config.has_bias("norms"), config.norm_eps)
+        return RMSNorm(config.d_model, config.norm_eps)
+    return LayerNorm(config.d_model, config.has_bias("norms"), config.norm_eps)

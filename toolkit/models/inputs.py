@@ -12,7 +12,7 @@ from toolkit.tokenization.special import BOS, PAD
 Positions = SinusoidalPositions | LearnedPositions
 
 
-class Input(Module):
+class InputEmbedding(Module):
     """Token embedding, plus position, then dropout.  Shapes: (N,) -> (N, D).
 
     positions: None where attention knows the positions itself (rotary ones).
@@ -45,8 +45,8 @@ class Input(Module):
         self.embedding.backward(dx, tape)
 
 
-def absolute_positions(name: str, length: int, width: int) -> Positions:
+def absolute_positions(name: str, length: int, d_model: int) -> Positions:
     """The module of that name: "learned" (for `length` positions), "sinusoidal" or "sinusoidal_halves"."""
     if name == "learned":
-        return LearnedPositions(length, width)
-    return SinusoidalPositions(width, "halves" if name == "sinusoidal_halves" else "interleaved")
+        return LearnedPositions(length, d_model)
+    return SinusoidalPositions(d_model, "halves" if name == "sinusoidal_halves" else "interleaved")

@@ -1,11 +1,22 @@
-"""Formats of models on disk that earlier versions wrote: the names that parameters had, and the order they lay in."""
+"""Formats of models on disk that earlier versions wrote: what settings and parameters were called, and their order."""
 
 import re
+from typing import Any
 
 from toolkit.functional.arrays import Array
 from toolkit.nn.module import Model, Parameter
 
 FORMATS = (1,)
+
+# Names of settings in format 1, and those of today.
+SETTINGS = {
+    "width": "d_model",
+    "heads": "num_heads",
+    "key_value_heads": "num_key_value_heads",
+    "feed_forward": "d_ff",
+    "norm": "norm_position",
+}
+_KINDS_OF_NORM = ("layer", "rms")  # which `norm` still names
 
 # Patterns of the names in format 1, applied one after the other, and what stands there now.
 _PARAMETERS = (
@@ -24,11 +35,22 @@ _PARAMETERS = (
 _IN_BLOCK = re.compile(r".*\b(encoder|decoder)\.blocks\.(\d+)\.\w+\.(norm|layer)\.")
 
 
+def setting_name(name: str, value: Any) -> str:
+    """Return the name of today of a setting by its name and value in format 1."""
+    return name if name == "norm" and value in _KINDS_OF_NORM else SETTINGS.get(name, name)
+
+
 def parameter_name(name: str) -> str:
     """Return the name of today of a parameter by its name in format 1."""
     for pattern, today in _PARAMETERS:
         name = re.sub(pattern, today, name)
     return name
+
+
+def renamed_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Give the settings of a model of format 1 their names of today; one that has both names keeps the old one."""
+    names = {name: setting_name(name, value) for name, value in settings.items()}
+    return {name if names[name] in settings else names[name]: value for name, value in settings.items()}
 
 
 def renamed(arrays: dict[str, Array]) -> dict[str, Array]:

@@ -7,10 +7,10 @@ def _gpt2(width: int, layers: int, heads: int) -> GPTConfig:
     """Radford et al. 2019, table 2, with the dropout they were trained with."""
     return GPTConfig(
         vocab_size=50257,
-        width=width,
+        d_model=width,
         layers=layers,
-        heads=heads,
-        feed_forward=4 * width,
+        num_heads=heads,
+        d_ff=4 * width,
         activation="gelu_tanh",
         bias=True,
         positions="learned",
@@ -25,10 +25,10 @@ def _nanogpt(width: int, layers: int, heads: int, context: int, dropout: float) 
     """nanoGPT's models of the characters of Shakespeare: windows of one text without marks."""
     return GPTConfig(
         vocab_size=65,
-        width=width,
+        d_model=width,
         layers=layers,
-        heads=heads,
-        feed_forward=4 * width,
+        num_heads=heads,
+        d_ff=4 * width,
         activation="gelu",
         positions="learned",
         max_length=context,
@@ -40,17 +40,17 @@ def _nanogpt(width: int, layers: int, heads: int, context: int, dropout: float) 
 
 
 PRESETS = {
-    "stories": GPTConfig(heads=8),
+    "stories": GPTConfig(num_heads=8),
     "chat": GPTConfig(vocab_size=2400, layers=5, max_length=512),
     "nanogpt-cpu": _nanogpt(128, 4, 4, 64, 0.0),
     "nanogpt-gpu": _nanogpt(384, 6, 6, 256, 0.2),
     "tinystories-260k": GPTConfig(
         vocab_size=512,
-        width=64,
+        d_model=64,
         layers=5,
-        heads=8,
-        key_value_heads=4,
-        feed_forward=172,
+        num_heads=8,
+        num_key_value_heads=4,
+        d_ff=172,
         activation="swiglu",
         norm="rms",
         max_length=512,

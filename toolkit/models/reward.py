@@ -40,7 +40,7 @@ class RewardModel(Model):
     def __init__(self, config: GPTConfig):
         self.config = config
         self.trunk = Trunk(config)
-        self.head = Linear(config.width, 1, initial=zeros)
+        self.head = Linear(config.d_model, 1, initial=zeros)
 
     def begin_from(self, language_model: GPT) -> None:
         """Take its trunk; the head is zero, so that all texts are worth the same at first."""

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
-from toolkit.models.inputs import Input, Positions, absolute_positions
+from toolkit.models.inputs import InputEmbedding, Positions, absolute_positions
 from toolkit.models.settings import check_settings
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Block, DecoderBlock, DecoderStack, Residual, Stack
@@ -24,13 +24,13 @@ class Seq2SeqConfig:
     """The shape of a `Seq2Seq`."""
 
     vocab_size: int = 4000  # tokens that source and target share; training takes fewer where a corpus offers fewer
-    width: int = 256  # D, of the residual stream
-    heads: int = 8  # attention heads; they divide the width
-    feed_forward: int = 1024  # F, inside the feed-forward networks
+    d_model: int = 256  # D, of the residual stream
+    num_heads: int = 8  # attention heads; they divide d_model
+    d_ff: int = 1024  # F, inside the feed-forward networks
     encoder_layers: int = 3
     decoder_layers: int = 3
     activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"
-    norm: Literal["pre", "post"] = "pre"  # layer norm before each sub-layer, or after its residual sum
+    norm_position: Literal["pre", "post"] = "pre"  # layer norm before each sub-layer, or after its residual sum
     bias: bool = True  # biases in linear maps and norms
     positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
     max_length: int = 256  # tokens with end mark: the longest to train on, and all that learned positions know
@@ -54,10 +54,10 @@ class Seq2SeqConfig:
         return self.bias
 
 
-_COUNTS = ("vocab_size", "width", "heads", "feed_forward", "encoder_layers", "decoder_layers", "max_length")
+_COUNTS = ("vocab_size", "d_model", "num_heads", "d_ff", "encoder_layers", "decoder_layers", "max_length")
 _CHOICES = {
     "activation": tuple(ACTIVATIONS),
-    "norm": ("pre", "post"),
+    "norm_position": ("pre", "post"),
     "positions": ("sinusoidal", "sinusoidal_halves", "learned"),
     "tie": ("none", "decoder", "all"),
 }
@@ -83,14 +83,14 @@ class Seq2Seq(Model):
 
     def __init__(self, config: Seq2SeqConfig):
         self.config = config
-        width, size = config.width, config.vocab_size
-        scale = math.sqrt(width) if config.scale_embedding else 1.0
-        self.source = Input(Embedding(size, width, scale), *_positions(config))
+        d_model, size = config.d_model, config.vocab_size
+        scale = math.sqrt(d_model) if config.scale_embedding else 1.0
+        self.source = InputEmbedding(Embedding(size, d_model, scale), *_positions(config))
         self.encoder = Stack([_block(config) for _ in range(config.encoder_layers)], _last_norm(config))
-        target = self.source.embedding if config.tie == "all" else Embedding(size, width, scale)
-        self.target = Input(target, *_positions(config), config.begin_row)
+        target = self.source.embedding if config.tie == "all" else Embedding(size, d_model, scale)
+        self.target = InputEmbedding(target, *_positions(config), config.begin_row)
         self.decoder = DecoderStack([_decoder_block(config) for _ in range(config.decoder_layers)], _last_norm(config))
-        table = Parameter((size, width), normal(width**-0.5)) if config.tie == "none" else target.table
+        table = Parameter((size, d_model), normal(d_model**-0.5)) if config.tie == "none" else target.table
         fixed = config.fixed_output_bias
         self.output = Output(table, Parameter((size,), zeros, trained=not fixed) if config.output_bias else None)
 
@@ -117,7 +117,7 @@ class Seq2Seq(Model):
 
 def _positions(config: Seq2SeqConfig) -> tuple[Positions, float]:
     """What is added to an embedding, and the dropout of the sum."""
-    return absolute_positions(config.positions, config.max_length, config.width), config.embedding_dropout
+    return absolute_positions(config.positions, config.max_length, config.d_model), config.embedding_dropout
 
 
 def _block(config: Seq2SeqConfig) -> Block:
@@ -125,28 +125,28 @@ def _block(config: Seq2SeqConfig) -> Block:
 
 
 def _decoder_block(config: Seq2SeqConfig) -> DecoderBlock:
-    cross_attention = CrossAttention(config.width, config.heads, config.attention_dropout, config.bias)
+    cross_attention = CrossAttention(config.d_model, config.num_heads, config.attention_dropout, config.bias)
     return DecoderBlock(_attention(config, causal=True), _residual(config, cross_attention), _feed_forward(config))
 
 
 def _attention(config: Seq2SeqConfig, causal: bool) -> Residual:
-    attention = SelfAttention(config.width, config.heads, config.attention_dropout, config.bias, causal)
+    attention = SelfAttention(config.d_model, config.num_heads, config.attention_dropout, config.bias, causal)
     return _residual(config, attention)
 
 
 def _feed_forward(config: Seq2SeqConfig) -> Residual:
-    sizes = config.width, config.feed_forward
+    sizes = config.d_model, config.d_ff
     return _residual(config, FeedForward(*sizes, config.activation, config.activation_dropout, config.bias))
 
 
 def _residual(config: Seq2SeqConfig, layer: Module) -> Residual:
-    return Residual(_norm(config), layer, config.residual_dropout, config.norm == "pre")
+    return Residual(_norm(config), layer, config.residual_dropout, config.norm_position == "pre")
 
 
 def _norm(config: Seq2SeqConfig) -> LayerNorm:
-    return LayerNorm(config.width, config.bias)
+    return LayerNorm(config.d_model, config.bias)
 
 
 def _last_norm(config: Seq2SeqConfig) -> LayerNorm | None:
     """Post-norm blocks end in a norm of their own."""
-    return _norm(config) if config.norm == "pre" else None
+    return _norm(config) if config.norm_position == "pre" else None

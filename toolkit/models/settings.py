@@ -15,16 +15,16 @@ LONGEST_CONTEXT = 1 << 20
 def check_settings(config: Any, counts: Sequence[str], choices: Mapping[str, Sequence[str]]) -> None:
     """Raises ConfigError for settings that no model of this kind can have.
 
-    counts: names of whole numbers of at least 1, `width` and `heads` among them. choices: by name, the words to choose
-    from. Names that end in _dropout are probabilities below 1.
+    counts: names of whole numbers of at least 1, `d_model` and `num_heads` among them. choices: by name, the words to
+    choose from. Names that end in _dropout are probabilities below 1.
     """
     for name in counts:
         if getattr(config, name) < 1:
             raise ConfigError(f"{name} is {getattr(config, name)}: it must be at least 1")
     if getattr(config, "max_length", 1) > LONGEST_CONTEXT:
         raise ConfigError(f"max_length is {config.max_length}: it must be at most {LONGEST_CONTEXT:,} tokens")
-    if config.width % config.heads:
-        raise ConfigError(f"width {config.width} cannot be divided into {config.heads} heads")
+    if config.d_model % config.num_heads:
+        raise ConfigError(f"d_model {config.d_model} cannot be divided into {config.num_heads} heads")
     row = getattr(config, "begin_row", BOS)
     if row != BOS and not 0 <= row < config.vocab_size:
         raise ConfigError(f"begin_row is {row}: it must be one of the {config.vocab_size} tokens")

@@ -83,7 +83,10 @@ def load_model(directory: Path, dtype: type = np.float32) -> Model:
     if config.get("kind") not in list(_KINDS):  # a list: JSON may hold what cannot be hashed
         raise ModelError(f"{directory / CONFIG_FILE} describes a model of kind {config.get('kind')!r}, unknown here")
     model_class, config_class = _KINDS[config["kind"]]
-    model_config = _config_from(config_class, config.get("model"), directory / CONFIG_FILE)
+    settings = config.get("model")
+    if is_older and isinstance(settings, dict):
+        settings = older.renamed_settings(settings)
+    model_config = _config_from(config_class, settings, directory / CONFIG_FILE)
     arrays = read_arrays(directory / WEIGHTS_FILE)
     arrays = older.renamed(arrays) if is_older else arrays
     if is_larger(model_config, len(arrays), sum(array.size for array in arrays.values())):

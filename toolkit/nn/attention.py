@@ -21,8 +21,8 @@ from toolkit.nn.tape import Tape
 class _Attention(Module):
     """What self- and cross-attention share: the division into heads and the attention of one stack."""
 
-    def __init__(self, width: int, heads: int, dropout: float):
-        self.heads, self.head_width = heads, width // heads
+    def __init__(self, d_model: int, num_heads: int, dropout: float):
+        self.num_heads, self.head_dim = num_heads, d_model // num_heads
         self.dropout = dropout
 
     def _stack(self, x: Array, span: Span) -> Array:
@@ -30,7 +30,7 @@ class _Attention(Module):
         return self._split(x[span.rows], span.count, span.length)
 
     def _split(self, x: Array, count: int, length: int) -> Array:
-        return x.reshape(count, length, x.shape[-1] // self.head_width, self.head_width)
+        return x.reshape(count, length, x.shape[-1] // self.head_dim, self.head_dim)
 
     def _attend(
         self,
@@ -44,20 +44,20 @@ class _Attention(Module):
     ) -> Saved:
         """The attention of one stack, shown to the tape's recorder: "scores", (B, H, T, S), of all keys, unseen ones
         too, and "probabilities", (B, H, S, T), before dropout."""
-        mask, scale = tape.keep_mask((len(query), self.heads, key.shape[1], query.shape[1]), self.dropout)
+        mask, scale = tape.keep_mask((len(query), self.num_heads, key.shape[1], query.shape[1]), self.dropout)
         saved = attention(query, key, value, visible, mask, scale, out, tape.empty)[1]
         self._show_scores(query, key, where, tape)
-        tape.record(self, "probabilities", saved[3], where)
+        tape.show(self, "probabilities", saved[3], where)
         return saved
 
     def _show_scores(self, query: Array, key: Array, where: Span | CrossSpan, tape: Tape) -> None:
         if tape.records(self, "scores"):
-            tape.record(self, "scores", scaled_scores(query, key).swapaxes(-1, -2), where)
+            tape.show(self, "scores", scaled_scores(query, key).swapaxes(-1, -2), where)
 
     def _show(self, tape: Tape, **values: Array) -> None:
         """Show rows to the tape's recorder, head by head: (N, H, K) of (N, H·K)."""
         for name, value in values.items():
-            tape.record(self, name, value.reshape(len(value), -1, self.head_width))
+            tape.show(self, name, value.reshape(len(value), -1, self.head_dim))
 
 
 class SelfAttention(_Attention):
@@ -65,29 +65,29 @@ class SelfAttention(_Attention):
 
     Shapes: (N, D) -> (N, D). One product gives queries, keys and values, (N, D + 2·G·K). Where `rows` has a cache, keys
     and values are added to it, and what it already held is attended to as well.
-    key_value_heads: G, a divisor of `heads`; 0 is as many. rotary: turns queries and keys by their positions.
+    num_key_value_heads: G, a divisor of `num_heads`; 0 is as many. rotary: turns queries and keys by their positions.
     initial, output_initial: of the first and the last projection, where they are not Xavier's.
     """
 
     def __init__(
         self,
-        width: int,
-        heads: int,
+        d_model: int,
+        num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
         causal: bool = False,
-        key_value_heads: int = 0,
+        num_key_value_heads: int = 0,
         rotary: RotaryPositions | None = None,
         initial: Initializer | None = None,
         output_initial: Initializer | None = None,
     ):
-        super().__init__(width, heads, dropout)
+        super().__init__(d_model, num_heads, dropout)
         self.causal, self.rotary = causal, rotary
-        key_value_width = (key_value_heads or heads) * self.head_width
-        self._bounds = [width, width + key_value_width]  # where keys and values begin in the product
-        initial = initial or xavier_uniform(width, width)
-        self.query_key_value = Linear(width, width + 2 * key_value_width, bias, initial, maps=self._bounds)
-        self.output = Linear(width, width, bias, output_initial)
+        d_key_value = (num_key_value_heads or num_heads) * self.head_dim
+        self._bounds = [d_model, d_model + d_key_value]  # where keys and values begin in the product
+        initial = initial or xavier_uniform(d_model, d_model)
+        self.query_key_value = Linear(d_model, d_model + 2 * d_key_value, bias, initial, splits=self._bounds)
+        self.output = Linear(d_model, d_model, bias, output_initial)
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
         projected = self.query_key_value.forward(x, tape)
@@ -99,12 +99,12 @@ class SelfAttention(_Attention):
             query, key, value = np.split(projected, self._bounds, axis=1)
             self._show(tape, query=query, key=key, value=value)
         tape.push(self, (attend(projected, context, rows, tape), rows))
-        tape.record(self, "context", context)
+        tape.show(self, "context", context)
         return self.output.forward(context, tape)
 
     def _turned(self, projected: Array) -> Array:
         """The heads of queries and keys, which rotary positions turn: a view, (N, H + G, K)."""
-        return projected[:, : self._bounds[1]].reshape(len(projected), -1, self.head_width)
+        return projected[:, : self._bounds[1]].reshape(len(projected), -1, self.head_dim)
 
     def _over_rows(self, projected: Array, context: Array, rows: Rows, tape: Tape) -> list[Saved]:
         query, key, value = np.split(projected, self._bounds, axis=1)
@@ -119,11 +119,11 @@ class SelfAttention(_Attention):
 
     def _attend_to_past(self, query: Array, key: Array, value: Array, out: Array, span: Span, tape: Tape) -> Saved:
         """As `_attend`, of every row to those up to itself."""
-        mask, scale = tape.keep_mask((span.count, self.heads, span.length, span.length), self.dropout)
+        mask, scale = tape.keep_mask((span.count, self.num_heads, span.length, span.length), self.dropout)
         saved = causal_attention(query, key, value, mask, scale, out, tape.empty)[1]
         if tape.recording:
             self._show_scores(query, key, span, tape)
-            tape.record(self, "probabilities", causal_probabilities(saved), span)
+            tape.show(self, "probabilities", causal_probabilities(saved), span)
         return saved
 
     def _over_cache(self, projected: Array, context: Array, rows: Rows, tape: Tape) -> None:
@@ -154,11 +154,11 @@ class CrossAttention(_Attention):
     keys and values are computed at the first call and kept in it.
     """
 
-    def __init__(self, width: int, heads: int, dropout: float = 0.0, bias: bool = True):
-        super().__init__(width, heads, dropout)
-        self.query = Linear(width, width, bias)
-        self.key_value = Linear(width, 2 * width, bias, xavier_uniform(width, width), maps=(width,))
-        self.output = Linear(width, width, bias)
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True):
+        super().__init__(d_model, num_heads, dropout)
+        self.query = Linear(d_model, d_model, bias)
+        self.key_value = Linear(d_model, 2 * d_model, bias, xavier_uniform(d_model, d_model), splits=(d_model,))
+        self.output = Linear(d_model, d_model, bias)
 
     def forward(self, x: Array, memory: Array, rows: Rows, tape: Tape) -> Array:
         query = self.query.forward(x, tape)
@@ -167,7 +167,7 @@ class CrossAttention(_Attention):
         if tape.recording:
             self._show(tape, query=query)
         tape.push(self, (attend(query, memory, context, rows, tape), rows, len(memory)))
-        tape.record(self, "context", context)
+        tape.show(self, "context", context)
         return self.output.forward(context, tape)
 
     def _over_memory(self, query: Array, memory: Array, context: Array, rows: Rows, tape: Tape) -> list[Saved]:
@@ -198,7 +198,7 @@ class CrossAttention(_Attention):
 
     def remember(self, memory: Array, cache: Any, tape: Tape) -> None:
         """Put the keys and values of the memory into the cache."""
-        key_value = self.key_value.forward(memory, tape).reshape(len(memory), 2, self.heads, self.head_width)
+        key_value = self.key_value.forward(memory, tape).reshape(len(memory), 2, self.num_heads, self.head_dim)
         cache.store_memory(self, key_value[:, 0], key_value[:, 1])
 
     def backward(self, dy: Array, tape: Tape) -> tuple[Array, Array]:

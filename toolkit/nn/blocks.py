@@ -33,7 +33,7 @@ class Residual(Module):
         tape = context[-1]
         branch = self.layer.forward(self.norm.forward(x, tape) if self.pre_norm else x, *context)
         y = tape.add(x, self.dropout.forward(branch, tape))
-        tape.record(self, "sum", y)
+        tape.show(self, "sum", y)
         return self.norm.forward(y, tape) if self.post_norm else y
 
     def backward(self, dy: Array, tape: Tape) -> Array | tuple[Array, Array]:

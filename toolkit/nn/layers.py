@@ -21,7 +21,7 @@ from toolkit.nn.tape import Tape
 class Linear(Module):
     """y = x W + b.  Shapes: (N, inputs) -> (N, outputs).
 
-    maps: where W is several maps side by side, the columns at which all but the first begin.
+    splits: where W is several maps side by side, the columns at which all but the first begin.
     """
 
     def __init__(
@@ -30,16 +30,16 @@ class Linear(Module):
         outputs: int,
         bias: bool = True,
         initial: Initializer | None = None,
-        maps: Sequence[int] = (),
+        splits: Sequence[int] = (),
     ):
         initial = initial or xavier_uniform(inputs, outputs)
-        self.weight = Parameter((inputs, outputs), initial, transposed=True, maps=maps)
+        self.weight = Parameter((inputs, outputs), initial, transposed=True, splits=splits)
         self.bias = Parameter((outputs,), zeros) if bias else None
 
     def forward(self, x: Array, tape: Tape) -> Array:
         y, saved = linear(x, self.weight.data, self.bias and self.bias.data, tape.empty)
         tape.push(self, saved)
-        tape.record(self, "output", y)
+        tape.show(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> Array:
@@ -72,7 +72,7 @@ class ActivatedLinear(Linear):
         bias = self.bias and self.bias.data
         y, saved = activated_linear(x, self.weight.data, bias, self.activation, mask, scale, tape.keeps, tape.empty)
         tape.push(self, saved)
-        tape.record(self, "output", y)
+        tape.show(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> Array:
@@ -85,7 +85,7 @@ class GatedLinear(Linear):
     def __init__(
         self, inputs: int, outputs: int, dropout: float = 0.0, bias: bool = True, initial: Initializer | None = None
     ):
-        super().__init__(inputs, 2 * outputs, bias, initial or xavier_uniform(inputs, outputs), maps=(outputs,))
+        super().__init__(inputs, 2 * outputs, bias, initial or xavier_uniform(inputs, outputs), splits=(outputs,))
         self.dropout = dropout
 
     def forward(self, x: Array, tape: Tape) -> Array:
@@ -93,7 +93,7 @@ class GatedLinear(Linear):
         bias = self.bias and self.bias.data
         y, saved = gated_linear(x, self.weight.data, bias, mask, scale, tape.keeps, tape.empty)
         tape.push(self, saved)
-        tape.record(self, "output", y)
+        tape.show(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> Array:
@@ -103,14 +103,14 @@ class GatedLinear(Linear):
 class Embedding(Module):
     """A table of rows, looked up by id and scaled.  Shapes: (N,) -> (N, D)."""
 
-    def __init__(self, size: int, width: int, scale: float = 1.0, std: float | None = None):
-        self.table = Parameter((size, width), normal(width**-0.5 if std is None else std))
+    def __init__(self, size: int, d_model: int, scale: float = 1.0, std: float | None = None):
+        self.table = Parameter((size, d_model), normal(d_model**-0.5 if std is None else std))
         self.scale = scale
 
     def forward(self, ids: Array, tape: Tape) -> Array:
         y, saved = embedding(ids, self.table.data, self.scale, tape.empty)
         tape.push(self, saved)
-        tape.record(self, "output", y)
+        tape.show(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> None:
@@ -120,14 +120,14 @@ class Embedding(Module):
 class SinusoidalPositions(Module):
     """x + PE(position): fixed waves, for sequences of any length.  Shapes: (N, D) -> (N, D)."""
 
-    def __init__(self, width: int, layout: str = "interleaved"):
-        self.width, self.layout = width, layout
-        self._table = sinusoidal_positions(0, width, layout)
+    def __init__(self, d_model: int, layout: str = "interleaved"):
+        self.d_model, self.layout = d_model, layout
+        self._table = sinusoidal_positions(0, d_model, layout)
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
         needed = rows.longest
         if needed > len(self._table) or self._table.dtype != x.dtype:
-            self._table = sinusoidal_positions(_room_for(needed), self.width, self.layout, x.dtype.type)
+            self._table = sinusoidal_positions(_room_for(needed), self.d_model, self.layout, x.dtype.type)
         return _shifted(self, x, self._table[rows.positions], tape)
 
     def backward(self, dy: Array, tape: Tape) -> Array:
@@ -136,9 +136,9 @@ class SinusoidalPositions(Module):
 
 def _shifted(owner: Module, x: Array, positions: Array, tape: Tape) -> Array:
     """x + positions, in the memory of `positions`; both are shown to the tape's recorder."""
-    tape.record(owner, "positions", positions)
+    tape.show(owner, "positions", positions)
     y = tape.add(x, positions)
-    tape.record(owner, "output", y)
+    tape.show(owner, "output", y)
     return y
 
 
@@ -150,8 +150,8 @@ def _room_for(length: int) -> int:
 class LearnedPositions(Module):
     """x + table[position].  Shapes: (N, D) -> (N, D). Raises ConfigError beyond the longest position learned."""
 
-    def __init__(self, length: int, width: int, std: float = 0.02):
-        self.embedding = Embedding(length, width, std=std)
+    def __init__(self, length: int, d_model: int, std: float = 0.02):
+        self.embedding = Embedding(length, d_model, std=std)
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
         limit = self.embedding.table.shape[0]
@@ -167,12 +167,12 @@ class LearnedPositions(Module):
 class RotaryPositions(Module):
     """Turns queries and keys by angles of their positions: nothing is learned, and sequences may have any length.
 
-    width: K, of a head. `turn` works in place and `turn_back` is its backward: the caller owns the arrays.
+    head_dim: K, of a head. `turn` works in place and `turn_back` is its backward: the caller owns the arrays.
     """
 
-    def __init__(self, width: int, base: float = 10000.0):
-        self.width, self.base = width, base
-        self._tables = rotary_table(0, width, base)
+    def __init__(self, head_dim: int, base: float = 10000.0):
+        self.head_dim, self.base = head_dim, base
+        self._tables = rotary_table(0, head_dim, base)
 
     def turn(self, x: Array, rows: Rows, tape: Tape) -> None:
         """Shapes: x (N, H, K), changed in place."""
@@ -181,7 +181,7 @@ class RotaryPositions(Module):
     def waves(self, rows: Rows, dtype: type) -> tuple[Array, Array]:
         """Look up the cosines and sines of all angles of the rows' positions, (N, K / 2) each."""
         if rows.longest > len(self._tables[0]) or self._tables[0].dtype != dtype:
-            self._tables = rotary_table(_room_for(rows.longest), self.width, self.base, dtype)
+            self._tables = rotary_table(_room_for(rows.longest), self.head_dim, self.base, dtype)
         cosines, sines = self._tables
         return cosines[rows.positions], sines[rows.positions]
 
@@ -193,15 +193,15 @@ class RotaryPositions(Module):
 class LayerNorm(Module):
     """Rows of mean 0 and variance 1, scaled and shifted.  Shapes: (N, D) -> (N, D)."""
 
-    def __init__(self, width: int, bias: bool = True, eps: float = 1e-5):
-        self.gain = Parameter((width,), ones)
-        self.bias = Parameter((width,), zeros) if bias else None
+    def __init__(self, d_model: int, bias: bool = True, eps: float = 1e-5):
+        self.gain = Parameter((d_model,), ones)
+        self.bias = Parameter((d_model,), zeros) if bias else None
         self.eps = eps
 
     def forward(self, x: Array, tape: Tape) -> Array:
         y, saved = layer_norm(x, self.gain.data, self.bias and self.bias.data, self.eps, tape.empty)
         tape.push(self, saved)
-        tape.record(self, "output", y)
+        tape.show(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> Array:
@@ -215,14 +215,14 @@ class LayerNorm(Module):
 class RMSNorm(Module):
     """Rows of mean square 1, scaled.  Shapes: (N, D) -> (N, D)."""
 
-    def __init__(self, width: int, eps: float = 1e-5):
-        self.gain = Parameter((width,), ones)
+    def __init__(self, d_model: int, eps: float = 1e-5):
+        self.gain = Parameter((d_model,), ones)
         self.eps = eps
 
     def forward(self, x: Array, tape: Tape) -> Array:
         y, saved = rms_norm(x, self.gain.data, self.eps, tape.empty)
         tape.push(self, saved)
-        tape.record(self, "output", y)
+        tape.show(self, "output", y)
         return y
 
     def backward(self, dy: Array, tape: Tape) -> Array:
@@ -264,8 +264,8 @@ class FeedForward(Module):
 
     def __init__(
         self,
-        width: int,
-        hidden: int,
+        d_model: int,
+        d_ff: int,
         activation: str,
         dropout: float = 0.0,
         bias: bool = True,
@@ -273,10 +273,10 @@ class FeedForward(Module):
         output_initial: Initializer | None = None,
     ):
         if activation == "swiglu":
-            self.up = GatedLinear(width, hidden, dropout, bias, initial)
+            self.up = GatedLinear(d_model, d_ff, dropout, bias, initial)
         else:
-            self.up = ActivatedLinear(width, hidden, activation, dropout, bias, initial)
-        self.down = Linear(hidden, width, bias, output_initial)
+            self.up = ActivatedLinear(d_model, d_ff, activation, dropout, bias, initial)
+        self.down = Linear(d_ff, d_model, bias, output_initial)
 
     def forward(self, x: Array, tape: Tape) -> Array:
         return self.down.forward(self.up.forward(x, tape), tape)

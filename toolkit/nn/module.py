@@ -21,7 +21,7 @@ class Parameter:
 
     trained: False for one that only models from elsewhere have values for: its gradient stays 0.
     transposed: the matrix lies in memory column after column. Nothing but speed depends on that.
-    maps: where the parameter is the weights of linear maps, the columns at which the second and further ones begin.
+    splits: where the parameter is the weights of linear maps, the columns at which the second and further ones begin.
     """
 
     data: Array
@@ -32,10 +32,10 @@ class Parameter:
         initial: Initializer,
         decay: bool | None = None,
         transposed: bool = False,
-        maps: Sequence[int] | None = None,
+        splits: Sequence[int] | None = None,
         trained: bool = True,
     ):
-        self.shape, self.transposed, self.maps, self.trained = shape, transposed, maps, trained
+        self.shape, self.transposed, self.splits, self.trained = shape, transposed, splits, trained
         self.initial = initial
         self.decay = len(shape) > 1 if decay is None else decay
 

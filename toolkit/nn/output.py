@@ -27,7 +27,7 @@ class Output(Module):
         scores = np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
         if bias is not None:
             scores += bias
-        tape.record(self, "logits", scores)
+        tape.show(self, "logits", scores)
         return scores
 
     def loss(self, x: Array, labels: Array, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:

@@ -66,7 +66,7 @@ class Tape:
         """Whether there is a recorder that wants this value of `owner`."""
         return self._recorder is not None and self._recorder.wants(owner, name)
 
-    def record(self, owner: Any, name: str, value: Array, where: Any = None) -> None:
+    def show(self, owner: Any, name: str, value: Array, where: Any = None) -> None:
         """Show a value to the recorder, if there is one. `where` says what part of the batch it belongs to."""
         if self._recorder is not None:
             self._recorder.record(owner, name, value, where)

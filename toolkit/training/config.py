@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from toolkit.errors import ConfigError
+from toolkit.models import older
 from toolkit.parallel import available_cores
 
 # Settings by their full names in earlier versions, as old runs have them, and what they are called now.
@@ -15,7 +16,7 @@ RENAMED = {
     "ppo.discount": "ppo.gamma",
     "ppo.decay": "ppo.gae_lambda",
     "forced_end": "forced_eos",
-}
+} | {f"model.{before}": f"model.{now}" for before, now in older.SETTINGS.items()}
 _ABSENT = "not set"
 _MOST_SHOWN = 6
 
@@ -76,8 +77,14 @@ def flat_settings(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     flat = {}
     for key, value in settings.items():
         name = prefix + key
-        flat |= flat_settings(value, f"{name}.") if isinstance(value, dict) else {RENAMED.get(name, name): value}
+        flat |= flat_settings(value, f"{name}.") if isinstance(value, dict) else {_name_today(name, value): value}
     return flat
+
+
+def _name_today(name: str, value: Any) -> str:
+    if name.startswith("model."):
+        return f"model.{older.setting_name(name.removeprefix('model.'), value)}"
+    return RENAMED.get(name, name)
 
 
 def describe_changes(before: dict[str, Any], now: dict[str, Any]) -> str:

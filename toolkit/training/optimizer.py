@@ -118,7 +118,7 @@ class Muon:
         theta, gradient, momentum: its stretch of the vectors. scale: what the gradient is multiplied by first.
         """
         views = [parameter.view(stretch) for stretch in (theta, gradient, momentum)]
-        for parts in zip(*(np.split(view, parameter.maps, axis=1) for view in views), strict=True):
+        for parts in zip(*(np.split(view, parameter.splits, axis=1) for view in views), strict=True):
             self._move(*parts, learning_rate, scale)
 
     def _move(self, theta: Array, gradient: Array, momentum: Array, learning_rate: float, scale: float) -> None:
@@ -198,7 +198,7 @@ def partition(model: Model, optimizer: Adam | Muon, count: int) -> list[list[Sha
 
 def _maps(model: Model) -> Iterator[Shard]:
     for parameter, start in model.places():
-        if parameter.maps is not None and min(parameter.shape) > 1:
+        if parameter.splits is not None and min(parameter.shape) > 1:
             yield Shard(slice(start, start + int(np.prod(parameter.shape))), parameter)
 
 

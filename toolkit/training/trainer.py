@@ -86,7 +86,7 @@ class Trainer:
         self.task, self.config, self.run, self.tokenizer, self.evaluate = task, config, run, tokenizer, evaluate
         self.workers = Workers(build, task, make_optimizer(config), config.workers, config.ema)
         self.model = self.workers.model
-        width = getattr(self.model.config, "width", 512)
+        width = getattr(self.model.config, "d_model", 512)
         self.schedule = make_schedule(
             config.schedule, config.learning_rate, config.warmup, config.updates, config.final_learning_rate, width
         )

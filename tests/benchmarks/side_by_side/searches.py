@@ -43,19 +43,19 @@ def _gpt2(**sizes: int) -> GPTConfig:
 # The translator of the rows against CTranslate2: 3+3 layers, D 256, F 1024. Marian's is post-norm.
 MODELS = {
     "random": Seq2SeqConfig(vocab_size=8000),
-    "marian": Seq2SeqConfig(vocab_size=8000, norm="post", positions="sinusoidal_halves"),
+    "marian": Seq2SeqConfig(vocab_size=8000, norm_position="post", positions="sinusoidal_halves"),
     "marian-tiny": Seq2SeqConfig(
         vocab_size=2000,
-        width=128,
-        heads=4,
-        feed_forward=512,
+        d_model=128,
+        num_heads=4,
+        d_ff=512,
         encoder_layers=2,
         decoder_layers=2,
-        norm="post",
+        norm_position="post",
         positions="sinusoidal_halves",
     ),
-    "gpt2-small": _gpt2(vocab_size=8000, width=256, layers=6, heads=8, feed_forward=1024),
-    "gpt2-tiny": _gpt2(vocab_size=2000, width=128, layers=4, heads=4, feed_forward=512),
+    "gpt2-small": _gpt2(vocab_size=8000, d_model=256, layers=6, num_heads=8, d_ff=1024),
+    "gpt2-tiny": _gpt2(vocab_size=2000, d_model=128, layers=4, num_heads=4, d_ff=512),
     "gpt2": replace(PRESETS["gpt2"], begin=False),
 }
 

@@ -19,14 +19,14 @@ class Attention(nn.Module):
 
     def __init__(self, config: Mapping, causal: bool):
         super().__init__()
-        self.heads, self.dropout, self.causal = config["heads"], config["attention_dropout"], causal
-        width, bias = config["width"], config["bias"]
+        self.num_heads, self.dropout, self.causal = config["num_heads"], config["attention_dropout"], causal
+        width, bias = config["d_model"], config["bias"]
         self.query_key_value = nn.Linear(width, 3 * width, bias)
         self.output = nn.Linear(width, width, bias)
 
     def forward(self, x: Tensor, visible: Tensor | None = None) -> Tensor:
         """visible: (B, 1, 1, T) False where a key is padding; None where none is."""
-        parts = self.query_key_value(x).unflatten(-1, (3, self.heads, -1))
+        parts = self.query_key_value(x).unflatten(-1, (3, self.num_heads, -1))
         query, key, value = parts.permute(2, 0, 3, 1, 4)
         rate = self.dropout if self.training else 0.0
         context = F.scaled_dot_product_attention(query, key, value, visible, rate, self.causal)
@@ -38,15 +38,15 @@ class CrossAttention(nn.Module):
 
     def __init__(self, config: Mapping):
         super().__init__()
-        self.heads, self.dropout = config["heads"], config["attention_dropout"]
-        width, bias = config["width"], config["bias"]
+        self.num_heads, self.dropout = config["num_heads"], config["attention_dropout"]
+        width, bias = config["d_model"], config["bias"]
         self.query = nn.Linear(width, width, bias)
         self.key_value = nn.Linear(width, 2 * width, bias)
         self.output = nn.Linear(width, width, bias)
 
     def forward(self, x: Tensor, memory: Tensor, visible: Tensor | None) -> Tensor:
-        query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        key, value = self.key_value(memory).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        query = self.query(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        key, value = self.key_value(memory).unflatten(-1, (2, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
         rate = self.dropout if self.training else 0.0
         context = F.scaled_dot_product_attention(query, key, value, visible, rate)
         return self.output(context.transpose(1, 2).flatten(2))
@@ -57,8 +57,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: Mapping):
         super().__init__()
-        self.up = nn.Linear(config["width"], config["feed_forward"], config["bias"])
-        self.down = nn.Linear(config["feed_forward"], config["width"], config["bias"])
+        self.up = nn.Linear(config["d_model"], config["feed_forward"], config["bias"])
+        self.down = nn.Linear(config["feed_forward"], config["d_model"], config["bias"])
         self.activation, self.dropout = ACTIVATIONS[config["activation"]], config["activation_dropout"]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -70,7 +70,7 @@ class Residual(nn.Module):
 
     def __init__(self, config: Mapping, layer: nn.Module):
         super().__init__()
-        self.norm = nn.LayerNorm(config["width"], bias=config["bias"])
+        self.norm = nn.LayerNorm(config["d_model"], bias=config["bias"])
         self.layer, self.dropout = layer, config["residual_dropout"]
 
     def forward(self, x: Tensor, *more: Tensor | None) -> Tensor:
@@ -101,7 +101,7 @@ class Stack(nn.Module):
     def __init__(self, config: Mapping, layers: int, causal: bool, crosses: bool = False):
         super().__init__()
         self.blocks = nn.ModuleList(Block(config, causal, crosses) for _ in range(layers))
-        self.norm = nn.LayerNorm(config["width"], bias=config["bias"])
+        self.norm = nn.LayerNorm(config["d_model"], bias=config["bias"])
 
     def forward(self, x: Tensor, *more: Tensor | None) -> Tensor:
         for block in self.blocks:
@@ -114,8 +114,8 @@ class GPT(nn.Module):
 
     def __init__(self, config: Mapping):
         super().__init__()
-        self.embedding = nn.Embedding(config["vocab_size"], config["width"])
-        self.positions = nn.Embedding(config["max_length"], config["width"])
+        self.embedding = nn.Embedding(config["vocab_size"], config["d_model"])
+        self.positions = nn.Embedding(config["max_length"], config["d_model"])
         self.decoder = Stack(config, config["layers"], causal=True)
         self.dropout = config["embedding_dropout"]
 
@@ -131,7 +131,7 @@ class Seq2Seq(nn.Module):
 
     def __init__(self, config: Mapping, smoothing: float):
         super().__init__()
-        width, self.smoothing, self.dropout = config["width"], smoothing, config["embedding_dropout"]
+        width, self.smoothing, self.dropout = config["d_model"], smoothing, config["embedding_dropout"]
         self.embedding = nn.Embedding(config["vocab_size"], width)
         self.encoder = Stack(config, config["encoder_layers"], causal=False)
         self.decoder = Stack(config, config["decoder_layers"], causal=True, crosses=True)

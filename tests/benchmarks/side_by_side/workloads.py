@@ -33,9 +33,9 @@ def _gpt(**settings: int) -> GPTConfig:
     return GPTConfig(positions="learned", activation="gelu", bias=False, **settings)
 
 
-_SMALL = _gpt(vocab_size=65, width=128, layers=4, heads=4, feed_forward=512, max_length=64)
-_MEDIUM = _gpt(vocab_size=65, width=384, layers=6, heads=6, feed_forward=1536, max_length=256)
-_WORDS = _gpt(vocab_size=8000, width=256, layers=6, heads=8, feed_forward=1024, max_length=128)
+_SMALL = _gpt(vocab_size=65, d_model=128, layers=4, num_heads=4, d_ff=512, max_length=64)
+_MEDIUM = _gpt(vocab_size=65, d_model=384, layers=6, num_heads=6, d_ff=1536, max_length=256)
+_WORDS = _gpt(vocab_size=8000, d_model=256, layers=6, num_heads=8, d_ff=1024, max_length=128)
 _TRANSLATION = Seq2SeqConfig(vocab_size=4000, max_length=LONGEST + 1)  # 3+3 layers, D 256, F 1024, dropout 0.1
 
 TRAINING = (

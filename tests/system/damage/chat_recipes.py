@@ -28,7 +28,7 @@ from tests.system.damage.texts import PLACES
 
 TRAINING = "--training.updates 2 --training.validate-every 1 --training.keep 2 --training.workers 1 "
 TRAINING += "--training.tokens-per-batch 64 --quiet"
-_SIZES = "--model.vocab-size 310 --model.width 8 --model.heads 2 --model.feed-forward 8 --model.layers 1 "
+_SIZES = "--model.vocab-size 310 --model.d-model 8 --model.num-heads 2 --model.d-ff 8 --model.layers 1 "
 _SIZES += "--model.max-length 32"
 CHAT = f"recipe-chat --run new {TRAINING} --conversations talks.jsonl --tests asked.jsonl --valid-share 0.5"
 ANEW = f"{CHAT} {_SIZES}"
@@ -36,7 +36,7 @@ TUNE = f"{CHAT} --style style.json --start gpt"
 VALIDATED = f"{TUNE} --valid-conversations heard.jsonl"
 RESUME_CHAT = f"{TUNE.replace('--run new', '--run talked')} --resume"
 
-PAIRS = "recipe-lm --run new --model.width 8 --model.heads 2 --model.feed-forward 8 --model.layers 1 "
+PAIRS = "recipe-lm --run new --model.d-model 8 --model.num-heads 2 --model.d-ff 8 --model.layers 1 "
 PAIRS += f"--model.max-length 16 {TRAINING} --samples 0 --tokenizer character --pairs lines.en lines.ne"
 
 SAID = (("I am Ram.", "Hello, Ram."), ("Who am I?", "Ram."), ("म को हुँ?", "राम।"), ("Bye.", "Goodbye."))
@@ -166,7 +166,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
     ANEW: {
         "a context too small for any conversation": ("--model.max-length 3", "no conversation that is short enough"),
         "a vocabulary too small for conversations": ("--model.vocab-size 20", "vocab_size 20 is out of range"),
-        "letters that do not fit": ("--model.heads 3", "width 8 cannot be divided into 3 heads"),
+        "letters that do not fit": ("--model.num-heads 3", "d_model 8 cannot be divided into 3 heads"),
     },
     RESUME_CHAT: {
         "resuming a chat in other words": ("--template plain", "other settings (template: control → plain)"),

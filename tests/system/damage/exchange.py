@@ -44,7 +44,7 @@ def furnish(room: Path, make_gpt: Callable[..., Path]) -> None:
     export_model(room / "model", room / "theirs")
     export_model(make_gpt(room / "llama", norm="rms", activation="swiglu"), room / "shards")
     put_into_shards(room / "shards")
-    make_gpt(room / "odd", norm="rms", activation="gelu", key_value_heads=1)
+    make_gpt(room / "odd", norm="rms", activation="gelu", num_key_value_heads=1)
 
 
 def setting(**values: Any) -> Harm:

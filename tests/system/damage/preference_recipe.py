@@ -52,7 +52,7 @@ def furnish(room: Path, make_gpt: Callable[..., Path]) -> None:
     chat = load_model(room / "chatty")
     chat.output.bias.data[END] += 6
     save_model(chat, room / "chatty")
-    make_gpt(room / "wide", template="control", output_bias=True, width=24)
+    make_gpt(room / "wide", template="control", output_bias=True, d_model=24)
     for name, shape in ("judge", "chatty"), ("wide-judge", "wide"):
         like = load_model(room / shape)
         judge = RewardModel(settings_like(RewardConfig, like.config))

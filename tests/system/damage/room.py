@@ -224,7 +224,7 @@ def furnish(room: Path, make_model: Callable[..., Path], make_gpt: Callable[...,
     write("pairs.tsv.gz", gzip.compress((room / "pairs.tsv").read_bytes()))(room)
     write("old.txt", "precious\n")(room)
     make_model(room / "model")
-    make_model(room / "other", norm="post")
+    make_model(room / "other", norm_position="post")
     make_gpt(room / "gpt")
     make_gpt(room / "plain", begin=False)
     write("tales/one.txt", "She eats rice.\n\nI am a boy.\n")(room)
@@ -250,7 +250,7 @@ def stop_halfway(run: Path) -> None:
 
 # Commands that succeed in a good room
 
-_SIZES = "--model.vocab-size 400 --model.width 8 --model.heads 2 --model.feed-forward 8 --model.encoder-layers 1 "
+_SIZES = "--model.vocab-size 400 --model.d-model 8 --model.num-heads 2 --model.d-ff 8 --model.encoder-layers 1 "
 _SIZES += "--model.decoder-layers 1 --training.updates 2 --training.validate-every 1 --training.keep 2 "
 _SIZES += "--training.workers 1 --valid-lines 2 --num-beams 1 --quiet"
 TRAIN = f"recipe --run new {_SIZES} --source lines.en --target lines.ne"
@@ -258,7 +258,7 @@ VALIDATED = f"{TRAIN} --filters.overlap keep --valid-source valid.en --valid-tar
 RESUME = f"{TRAIN.replace('--run new', '--run run')} --resume"
 TABLE = f"recipe --run new {_SIZES} --data"
 
-_LM_SIZES = "--model.width 8 --model.heads 2 --model.feed-forward 8 --model.layers 1 --model.max-length 16 "
+_LM_SIZES = "--model.d-model 8 --model.num-heads 2 --model.d-ff 8 --model.layers 1 --model.max-length 16 "
 _LM_SIZES += "--training.updates 2 --training.validate-every 1 --training.keep 2 --training.workers 1 "
 _LM_SIZES += "--training.tokens-per-batch 64 --samples 1 --quiet --tokenizer character"
 TRAIN_LM = f"recipe-lm --run new {_LM_SIZES} --text story.txt"

@@ -6,7 +6,7 @@ from functools import partial
 from tests.system.damage.room import Harm, Kind, change, write
 from tests.system.damage.texts import CONTENTS, PLACES
 
-_SIZES = "--run new --model.width 8 --model.feed-forward 8 --training.updates 2 --training.validate-every 1 "
+_SIZES = "--run new --model.d-model 8 --model.d-ff 8 --training.updates 2 --training.validate-every 1 "
 _SIZES += "--training.workers 1 --training.keep 2 --quiet"
 ENCODER = f"recipe-ae {_SIZES} --text lines.en --valid-text valid.en"
 SWISH = f"recipe-swish {_SIZES} --sequences 9 --held-out 3 --length 4"
@@ -19,13 +19,16 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "sentences in words": ("--sentences many", "--sentences is 'many': it must be a whole number"),
         "no text to give back": ("--text", "--text needs a value"),
         "a text to give back that there is not": ("--text none.en", "none.en does not exist"),
-        "vectors of nothing": ("--model.width 0", "width is 0"),
-        "vectors of one number": ("--model.width 1 --model.heads 1", "has no variance: choose a --model.width"),
-        "vectors larger than any memory": (f"--model.width {10**12}", _MEMORY),
-        "heads that do not divide a vector": ("--model.heads 3", "width 8 cannot be divided into 3 heads"),
+        "vectors of nothing": ("--model.d-model 0", "d_model is 0"),
+        "vectors of one number": ("--model.d-model 1 --model.num-heads 1", "has no variance: choose a --model.d-model"),
+        "vectors larger than any memory": (f"--model.d-model {10**12}", _MEMORY),
+        "heads that do not divide a vector": ("--model.num-heads 3", "d_model 8 cannot be divided into 3 heads"),
         "an auto-encoder of no layers": ("--model.layers 0", "layers is 0"),
         "an activation by another name": ("--model.activation swish", "--model.activation is 'swish'"),
-        "a norm of another kind": ("--model.norm rms", "--model.norm is 'rms': it must be one of pre, post, none"),
+        "a norm of another kind": (
+            "--model.norm-position rms",
+            "--model.norm-position is 'rms': it must be one of pre, post, none",
+        ),
         "a score of texts for vectors": ("--training.best-by chrf", "leave out --training.best-by"),
         "smoothing of what has no labels": ("--training.label-smoothing 0.1", _WORDS),
         "subwords of vectors": ("--training.subword-alpha 0.1", _WORDS),
@@ -40,7 +43,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "sequences of nothing": ("--length 0", "length is 0"),
         "sequences longer than any memory": (f"--length {10**18}", _MEMORY),
         "more sequences than any number of bytes": (f"--sequences {10**22}", _MEMORY),
-        "a network of no width": ("--model.feed-forward 0", "feed_forward is 0"),
+        "a network of no width": ("--model.d-ff 0", "d_ff is 0"),
         "a text for a teacher": ("--text lines.en", "there is no flag --text"),
         "a score of texts for a teacher": ("--training.best-by bleu", "leave out --training.best-by"),
         "a directory of files for a run": ("--run tales", "tales already exists"),
