@@ -102,5 +102,7 @@ def test_an_installed_package_has_its_programs_copied(corpora, tmp_path, monkeyp
     home = module._corpora()
     assert home.parents[1] == tmp_path / "cache" / "toolkit"
     monkeypatch.setattr(module, "CORPORA", home)
+    make_embedded([home / "stories" / "generate.py"])  # what is written by hand is copied too
+    assert (home / "stories" / "generate.py").exists()
     assert (embedded("chat") / "a.txt").read_text() == "hello\n"
     assert not (tmp_path / "toolkit" / "corpora" / "data" / "chat" / "a.txt").exists()

@@ -79,10 +79,11 @@ def embedded(name: CorpusName, quiet: bool = False) -> Path:
 
 def make_embedded(paths: Iterable[Path], quiet: bool = False) -> None:
     """Make those of these files that belong to embedded corpora and are not there yet; see `embedded` for errors."""
-    for name in get_args(CorpusName):
-        written = {CORPORA / name / file for file in _sums(CORPORA / name)} if (CORPORA / name).exists() else set()
-        if not written.isdisjoint(path.absolute() for path in paths):
-            embedded(name, quiet)
+    for path in map(Path.absolute, paths):
+        folder = path.parent
+        ours = folder.parent == CORPORA and folder.name in get_args(CorpusName)
+        if ours and (not path.exists() or path.name in _sums(folder)):
+            embedded(folder.name, quiet)
 
 
 def _copy_programs() -> None:

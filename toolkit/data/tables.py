@@ -17,14 +17,7 @@ from typing import Any, Literal
 
 from toolkit.data.hub import Batch, batches_of, load_split
 from toolkit.data.lines import LONGEST_LINE, LONGEST_TEXT, lines_of, path_mode, refuse_pipe
-from toolkit.data.objects import (
-    TABLE_SUFFIXES,
-    is_json_list,
-    json_objects,
-    parquet_batches,
-    table_suffix,
-    unpacked,
-)
+from toolkit.data.objects import TABLE_SUFFIXES, is_json_list, json_objects, parquet_batches, table_suffix, unpacked
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization.normal_form import normal_form
@@ -32,6 +25,7 @@ from toolkit.tokenization.normal_form import normal_form
 Columns = tuple[str, ...]  # (source, target) of pairs, or (text,) alone
 Keys = tuple[str, ...]  # a column, or a column and a field in it
 
+_TEXT_FLAG = "a file of plain text is given as --text"
 _HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*/[\w.-]+")
 _HALF_CHARACTER = re.compile("[\\ud800-\\udfff]")  # which JSON can spell, and no text in UTF-8 has
 # What columns are called, and no sentence says: a file that begins so has a header.
@@ -99,11 +93,8 @@ def find_table(text: str, columns: Columns) -> Table:
     if rest:
         raise DataError(f"{name} is a file, which has no configurations and splits: leave out :{rest}")
     if not is_table:
-        pairs, text = (
-            "two line-aligned files are given as --source and --target",
-            "a file of plain text is given as --text",
-        )
-        raise DataError(f"{name} is not a table ({', '.join(TABLE_SUFFIXES)}): {pairs if len(columns) == 2 else text}")
+        flags = "two line-aligned files are given as --source and --target" if len(columns) == 2 else _TEXT_FLAG
+        raise DataError(f"{name} is not a table ({', '.join(TABLE_SUFFIXES)}): {flags}")
     refuse_pipe(path)
     return open_table(path, columns)
 
