@@ -142,7 +142,10 @@ class Tokenizer(ABC):
 
 def lenient_text(content: bytes) -> str:
     """Decode UTF-8 with U+FFFD for each byte that is no part of a character."""
-    return replace_invalid(content.decode("utf-8", "surrogateescape"))
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return replace_invalid(content.decode("utf-8", "surrogateescape"))
 
 
 def replace_invalid(text: str) -> str:
