@@ -310,7 +310,7 @@ class _RotaryPositions(RotaryPositions):
     def turn(self, x: Array, rows: _StepRows, tape: _StepRecording) -> None:
         """Turn by waves that are looked up once in a step for all layers."""
         if self.original not in tape.waves:
-            tape.waves[self.original] = tape.empty((2, len(x), self.width // 2), x.dtype.type)
+            tape.waves[self.original] = tape.empty((2, len(x), self.head_dim // 2), x.dtype.type)
             place, look_up = plain(tape.waves[self.original]), self.original.waves
             tape.note(lambda: np.copyto(place, look_up(rows, place.dtype)))
         cosine, sine = plain(tape.waves[self.original])
