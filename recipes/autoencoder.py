@@ -25,7 +25,7 @@ from toolkit.data.lines import read_lines
 from toolkit.data.sentences import sentence_ids
 from toolkit.errors import DataError
 from toolkit.explain.logs import read_log
-from toolkit.explain.parameters import Movement, movements
+from toolkit.explain.parameters import Movement, moved_in_all, movement_rows, movements
 from toolkit.functional.arrays import Array
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.shelf import find_model
@@ -57,7 +57,6 @@ class Settings(Recipe):
     """Train an auto-encoder, and say how well it gives back what it reads."""
 
     run: Path = Path("checkpoints/autoencoder")
-    """Directory of the run: checkpoints, log and settings."""
     text: Path = DATA / "train.en"
     """Sentences to train on, one a line."""
     valid_text: Path = DATA / "valid.en"
@@ -85,8 +84,7 @@ def train(recipe: Settings) -> None:
             task, build = prepare(recipe), partial(AutoEncoder, recipe.model)
             trainer = Trainer(build, task, recipe.training, run, None, quiet=recipe.quiet)
         parts = [f"{len(each.lengths):,} sentences of {len(each.inputs):,} tokens" for each in task.sets.values()]
-        size = f"{trainer.model.parameter_count:,} parameters"
-        recipe.fit(trainer, saved, f"{' to train on, '.join(parts)} held out", size)
+        recipe.fit(trainer, saved, f"{' to train on, '.join(parts)} held out")
         with threadpool_limits(1):
             recipe.finish(run, None, partial(score, recipe, run, task))
 
@@ -122,7 +120,9 @@ def score(
     scores = {name: task.evaluated(model, name, tokens) for name in task.sets}
     batches, update = len(task.batches(0, tokens, 0)), metrics["update"]
     found = {"training": scores["train"], "held_out": scores["valid"], "baselines": baselines(task)}
-    found |= {"epochs": update / batches, "epochs_to_documented": epochs_to(run, batches)}
+    reached = read_log(run.path, run.path.name).first_update("training", "loss", DOCUMENTED_MSE)
+    reached = None if reached is None else -(-reached // batches)  # the epoch of this update
+    found |= {"epochs": update / batches, "epochs_to_documented": reached}
     groups, after = moved(recipe, task, model), f"after {update / batches:.0f} epochs"
     told = {
         "held out, each token's mean": found["baselines"]["token_mean"],
@@ -132,10 +132,12 @@ def score(
     }
     rows = [["", "MSE", "‖y - x‖ per token"]]
     rows += [[what, f"{score['loss']:.6f}", f"{score['distance']:.4f}"] for what, score in told.items()]
-    reached = found["epochs_to_documented"]
-    when = f"below in epoch {reached}" if reached else "not reached"
+    when, counts = f"below in epoch {reached}" if reached else "not reached", moved_in_all(groups)
     lines = [*aligned(rows), f"a training MSE of {DOCUMENTED_MSE}, as the documents report: {when}", ""]
-    return found | {"moved": moved_in_all(groups)}, lines + told_movements(groups)
+    told = f"{counts['moved']:,} of the {counts['with_gradient']:,} parameters that have a gradient have moved"
+    told += f" (the documents' public code trains {DOCUMENTED_PARAMETERS[1]} of its {DOCUMENTED_PARAMETERS[0]:,}):"
+    lines += [told, *aligned(movement_rows(groups)), *(KEYS if counts["key_biases"] else [])]
+    return found | {"moved": counts}, lines
 
 
 def baselines(task: VectorTask) -> dict[str, dict[str, float]]:
@@ -152,12 +154,6 @@ def baselines(task: VectorTask) -> dict[str, dict[str, float]]:
     return found
 
 
-def epochs_to(run: Run, batches: int) -> int | None:
-    """Find the epoch in which the log first shows a training MSE of at most what the documents report."""
-    update = read_log(run.path, run.path.name).first_update("training", "loss", DOCUMENTED_MSE)
-    return None if update is None else -(-update // batches)
-
-
 def moved(recipe: Settings, task: VectorTask, model: AutoEncoder) -> list[Movement]:
     """Begin again from the same seed, and compare: the gradient there, and how far from it the model is."""
     first = AutoEncoder(recipe.model)
@@ -168,25 +164,6 @@ def moved(recipe: Settings, task: VectorTask, model: AutoEncoder) -> list[Moveme
     rows = task.loss(first, share, Tape(views)).tokens
     gradients = {name: views[parameter] / rows for name, parameter in first.parameters().items()}
     return movements(first.arrays(), model.arrays(), gradients)
-
-
-def told_movements(groups: list[Movement]) -> list[str]:
-    """Tabulate movements, and say why one group has no gradient."""
-    rows = [["parameters", "number", "moved", "before", "moved by", "first gradient"]]
-    for group in groups:
-        sizes = (f"{size:.1e}" for size in (group.before, group.change, group.gradient))
-        rows.append([group.name, f"{group.count:,}", f"{group.moved:,}", *sizes])
-    found, (total, theirs) = moved_in_all(groups), DOCUMENTED_PARAMETERS
-    told = f"{found['moved']:,} of the {found['with_gradient']:,} parameters that have a gradient have moved"
-    lines = [f"{told} (the documents' public code trains {theirs} of its {total:,}):", *aligned(rows)]
-    return lines + KEYS * (found["key_biases"] > 0)
-
-
-def moved_in_all(groups: list[Movement]) -> dict[str, int]:
-    """Count the parameters that can move, and have moved; key biases cannot."""
-    able = [group for group in groups if not group.name.endswith("key.bias")]
-    counts = {"with_gradient": sum(group.count for group in able), "moved": sum(group.moved for group in able)}
-    return counts | {"key_biases": sum(group.count for group in groups if group not in able)}
 
 
 if __name__ == "__main__":

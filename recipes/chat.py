@@ -28,10 +28,10 @@ from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
 from toolkit.tokenization.chat_template import ChatTemplate, make_template
 from toolkit.training.config import TrainingConfig
 from toolkit.training.language import LanguageTask, ReplyMask, begin_from
-from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
 
 DATA = CORPORA / "chat"
+SPLITS = "train", "valid"
 EMBEDDED = DATA / "train-1.jsonl", DATA / "train-2.jsonl"
 
 TRAINING = replace(OF_LANGUAGE, updates=6000, optimizer="muon", learning_rate=8e-4, validate_every=1000)
@@ -42,7 +42,6 @@ class Settings(Recipe):
     """Teach a language model to converse."""
 
     run: Path = Path("checkpoints/chat-model")
-    """Directory of the run: checkpoints, log and settings."""
     start: str = ""
     """Model to go on with: a directory, a run or the name of a shipped one. Default: begin from nothing."""
     conversations: tuple[Path, ...] = ()
@@ -95,16 +94,20 @@ def train(recipe: Settings) -> None:
             config = before.model.config if before else replace(recipe.model, vocab_size=tokenizer.vocab_size)
             config = replace(config, template=recipe.template)  # from now on it knows one
             template = make_template(recipe.template, tokenizer, config.begin)
-            corpus = prepare(recipe, run, template, config, given, valid)
+            settings = {"valid_share": recipe.valid_share, "seed": recipe.training.seed, "quiet": recipe.quiet}
+            places = run.path / "data", given, valid
+            corpus = ConversationCorpus.made(*places, template, config.max_length, **settings)
             questions, left_out = replies.read_questions(tests, template, config.max_length) if tests else ([], 0)
             if left_out:
                 recipe.tell(f"{tests}: left out {left_out} of {left_out + len(questions)} questions, too long")
-            task = make_task(recipe, corpus, config)
+            sets, labels = map(corpus.ids, SPLITS), (recipe.training.label_smoothing, config.vocab_size)
+            mask = ReplyMask(*map(corpus.supervised, SPLITS))
+            task = LanguageTask(*sets, config.max_length, True, *labels, corpus.text_bytes("valid"), mask)
             evaluate = partial(some_replies, template, questions[:: len(questions) // 4 or 1][:4])
             start = partial(begin_from, before.model, template.special_ids, recipe.training.seed) if before else None
             build = partial(GPT, config)
             trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet, start)
-        recipe.fit(trainer, saved, *corpus.describe(), f"{trainer.model.parameter_count:,} parameters")
+        recipe.fit(trainer, saved, *corpus.describe())
         asked = template, questions, style
         recipe.finish(run, tokenizer, lambda model, _: score(recipe, model, task, asked))
 
@@ -118,30 +121,6 @@ def learned_tokenizer(recipe: Settings, given: Sequence[Path]) -> Tokenizer:
     """Learn SentencePiece subwords from the messages of the conversations."""
     texts = (message.content for path in given for each in read_conversations(path) for message in each.messages)
     return SentencePieceTokenizer.train(texts, recipe.model.vocab_size, seed=recipe.training.seed)
-
-
-def prepare(
-    recipe: Settings, run: Run, template: ChatTemplate, config: GPTConfig, given: Sequence[Path], valid: Sequence[Path]
-) -> ConversationCorpus:
-    """Make the conversations of a run as ids, in RUN/data; what an earlier start has left there is used."""
-    directory = run.path / "data"
-    if ConversationCorpus.exists(directory):
-        return ConversationCorpus.open(directory)
-    settings = {"valid_share": recipe.valid_share, "seed": recipe.training.seed, "quiet": recipe.quiet}
-    return ConversationCorpus.build(directory, given, valid, template, config.max_length, **settings)
-
-
-def make_task(recipe: Settings, corpus: ConversationCorpus, config: GPTConfig) -> LanguageTask:
-    """Take the conversations as training reads them: only replies and their end markers count."""
-    return LanguageTask(
-        corpus.ids("train"),
-        corpus.ids("valid"),
-        config.max_length,
-        smoothing=recipe.training.label_smoothing,
-        vocab_size=config.vocab_size,
-        valid_bytes=corpus.text_bytes("valid"),
-        mask=ReplyMask(corpus.supervised("train"), corpus.supervised("valid")),
-    )
 
 
 def some_replies(template: ChatTemplate, questions: list[Question], model: GPT) -> Evaluation:

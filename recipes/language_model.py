@@ -27,10 +27,7 @@ from toolkit.models.presets import PRESETS
 from toolkit.tokenization import Tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.language import FirstLineMask, LanguageTask
-from toolkit.training.run import Run
 from toolkit.training.trainer import Evaluation, Trainer
-
-Sources = list[TextSource]
 
 STORY_TRAINING = replace(OF_LANGUAGE, updates=4000, learning_rate=7e-3, validate_every=800)
 
@@ -50,7 +47,6 @@ class Settings(Recipe):
     """
 
     run: Path = Path("checkpoints/language-model")
-    """Directory of the run: checkpoints, log and settings."""
     corpus: Literal["stories", "chat"] = "stories"
     """Embedded text, where no other is given: stories; or facts, profiles and translations, for a chat model."""
     language: Literal["en", "ne", "both"] = "en"
@@ -130,22 +126,28 @@ def train(recipe: Settings) -> None:
     settings = recipe.settings({each.name: each.fingerprint()[:16] for each in (*sources, *valid_sources)})
     with recipe.opened(settings) as (run, saved):
         with preparing(run):
-            corpus = prepare(recipe, run, sources, valid_sources)
-            tokenizer, asked = corpus.tokenizer, recipe.model.vocab_size
+            tokens = recipe.tokenizer, recipe.model.vocab_size
+            settings = {"valid_share": recipe.valid_share, "seed": recipe.training.seed, "quiet": recipe.quiet}
+            settings["marks"] = recipe.has_documents
+            corpus = TextCorpus.made(run.path / "data", sources, valid_sources, *tokens, **settings)
+            tokenizer, sets = corpus.tokenizer, map(corpus.documents, ("train", "valid"))
             config = replace(recipe.model, vocab_size=tokenizer.vocab_size, begin=recipe.has_documents)
-            task, evaluate = make_task(recipe, corpus, config), partial(two_samples, recipe, tokenizer)
+            mask = FirstLineMask(tokenizer) if recipe.first_line == "read" else None
+            shape = config.max_length, recipe.whole_documents, recipe.training.label_smoothing, config.vocab_size
+            task = LanguageTask(*sets, *shape, 0 if mask else corpus.text_bytes("valid"), mask)
+            evaluate = partial(two_samples, recipe, tokenizer)
             trainer = Trainer(partial(GPT, config), task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
             if recipe.samples:  # better told now than when the first is due
                 writer = LanguageModel(trainer.model, tokenizer)
                 writer.encode([recipe.prompt], sampling(recipe, 1), lambda _: "--prompt")
-        size = f"{trainer.model.parameter_count:,} parameters"
-        if recipe.tokenizer in ("unigram", "bpe") and config.vocab_size < asked:
-            size += f", because the text has no more than {config.vocab_size:,} tokens where {asked:,} were asked for"
-        recipe.fit(trainer, saved, *corpus.describe(), size)
+        asked = recipe.model.vocab_size
+        few = recipe.tokenizer in ("unigram", "bpe") and config.vocab_size < asked
+        why = f", because the text has no more than {config.vocab_size:,} tokens where {asked:,} were asked for"
+        recipe.fit(trainer, saved, *corpus.describe(), size=why if few else "")
         recipe.finish(run, tokenizer, lambda model, _: score(recipe, model, task, tokenizer))
 
 
-def open_corpus(recipe: Settings) -> tuple[Sources, Sources]:
+def open_corpus(recipe: Settings) -> tuple[list[TextSource], list[TextSource]]:
     """Find where training and validation text is read from."""
     given, valid = (recipe.text, recipe.data, recipe.pairs), (recipe.valid_text, recipe.valid_data, ())
     if not any(given):
@@ -168,37 +170,12 @@ def embedded_texts(recipe: Settings, split: str) -> tuple[list[Path], list[str],
     return [stories / f"{split}.{language}.txt" for language in languages], [], []
 
 
-def prepare(recipe: Settings, run: Run, sources: Sources, valid_sources: Sources) -> TextCorpus:
-    """Make the tokens of a run and their tokenizer, in RUN/data; what an earlier start has left there is used."""
-    directory = run.path / "data"
-    if TextCorpus.exists(directory):
-        return TextCorpus.open(directory)
-    tokens = recipe.tokenizer, recipe.model.vocab_size
-    settings = {"valid_share": recipe.valid_share, "seed": recipe.training.seed, "quiet": recipe.quiet}
-    return TextCorpus.build(directory, sources, valid_sources, *tokens, marks=recipe.has_documents, **settings)
-
-
-def make_task(recipe: Settings, corpus: TextCorpus, config: GPTConfig) -> LanguageTask:
-    """Take the texts as training reads them: whole documents or windows, and all tokens or not the first line's."""
-    masked = recipe.first_line == "read"
-    return LanguageTask(
-        corpus.documents("train"),
-        corpus.documents("valid"),
-        config.max_length,
-        recipe.whole_documents,
-        recipe.training.label_smoothing,
-        config.vocab_size,
-        valid_bytes=0 if masked else corpus.text_bytes("valid"),
-        mask=FirstLineMask(corpus.tokenizer) if masked else None,
-    )
-
-
 def two_samples(recipe: Settings, tokenizer: Tokenizer, model: GPT) -> Evaluation:
     """Write two texts by the model as it is now: nothing to score, something to look at."""
-    return Evaluation({}, written(recipe, model, tokenizer, min(recipe.samples, 2)))
+    return Evaluation({}, written(recipe, tokenizer, min(recipe.samples, 2), model))
 
 
-def written(recipe: Settings, model: GPT, tokenizer: Tokenizer, count: int) -> list[str]:
+def written(recipe: Settings, tokenizer: Tokenizer, count: int, model: GPT) -> list[str]:
     """Write some texts by the model, each on a line."""
     if count == 0:
         return []
@@ -215,7 +192,7 @@ def sampling(recipe: Settings, count: int) -> ContinuationConfig:
 def score(recipe: Settings, model: GPT, task: LanguageTask, tokenizer: Tokenizer) -> tuple[dict[str, Any], list[str]]:
     """Score a model on the validation set, and show what it writes."""
     scores = task.evaluated(model)
-    lines = [line for sample in written(recipe, model, tokenizer, recipe.samples) for line in (sample, "")]
+    lines = [line for sample in written(recipe, tokenizer, recipe.samples, model) for line in (sample, "")]
     lines += [f"validation: {figures(scores)}", f"write more with: toolkit generate --model {recipe.run}"]
     return {"validation_full": scores}, lines
 

@@ -52,7 +52,6 @@ class Settings(Recipe):
     """Train a reward model, or a chat model by PPO or DPO, on pairs of better and worse replies."""
 
     run: Path = Path("checkpoints/preference")
-    """Directory of the run: checkpoints, log and settings."""
     method: Literal["reward", "ppo", "dpo"] = "ppo"
     """What is trained: a reward model; a chat model by what that says of its replies; or one by the pairs alone."""
     start: str = "checkpoints/chat-model"
@@ -113,7 +112,7 @@ def train(recipe: Settings) -> None:
             asked = template, questions, replies.Style.read(recipe.style)
             trainer = make_trainer(recipe, run, chat, template.end, pairs, judge)
         told = f"{len(pairs[0]):,} pairs to train on, {len(pairs[1]):,} to validate on"
-        recipe.fit(trainer, saved, told, f"{trainer.model.parameter_count:,} parameters")
+        recipe.fit(trainer, saved, told)
         recipe.finish(run, chat.tokenizer, partial(score, recipe, chat.model, asked, pairs[1].prompts()))
 
 

@@ -21,11 +21,10 @@ from threadpoolctl import threadpool_limits
 from toolkit.commands.console import aligned
 from toolkit.commands.recipe import BY_LOSS, Recipe, preparing, refuse, run_recipe
 from toolkit.explain.logs import read_log
-from toolkit.explain.parameters import checked_gradients
+from toolkit.explain.parameters import checked_gradients, gradient_rows
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
-from toolkit.proof import Measurement
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
@@ -45,7 +44,6 @@ class Settings(Recipe):
     """Train a transformer without norms and biases on the answers of a random one of its kind."""
 
     run: Path = Path("checkpoints/residual-swish")
-    """Directory of the run: checkpoints, log and settings."""
     sequences: int = 4000
     """Random sequences to train on."""
     held_out: int = 200
@@ -74,37 +72,9 @@ def train(recipe: Settings) -> None:
             build = partial(AutoEncoder, recipe.model)
             trainer = Trainer(build, task, recipe.training, run, None, quiet=recipe.quiet)
             gradients = checked_gradients(recipe.model, np.random.default_rng(recipe.training.seed))
-        size = f"{trainer.model.parameter_count:,} parameters"
-        recipe.fit(trainer, saved, size, *told_gradients(gradients), "")
+        recipe.fit(trainer, saved, *aligned(gradient_rows(gradients), (0, 4)), "")
         with threadpool_limits(1):
             recipe.finish(run, None, lambda model, _: score(recipe, run, task, model))
-
-
-def told_gradients(gradients: dict[str, Measurement]) -> list[str]:
-    """Tabulate the document's list of gradients, each along a random direction, beside finite differences."""
-    rows = [["gradient", "by hand", "by differences", "relative error", ""]]
-    for name, measured in gradients.items():
-        verdict = "right" if measured.is_right else "WRONG"
-        figures = f"{measured.analytic:.6f}", f"{measured.numeric:.6f}", f"{measured.error:.0e}"
-        rows.append([f"∂L/∂{symbol(name)}", *figures, verdict])
-    return aligned(rows, (0, 4))
-
-
-def symbol(name: str) -> str:
-    """Name a weight as the document does; where that has none like it, by its own name."""
-    *_, number, place = name.split(".", 3) if name.count(".") > 3 else ("", name)
-    letter = _SYMBOLS.get(place)
-    return f"{letter},{int(number) + 1}" if letter else name.upper() if name == "x" else name
-
-
-_SYMBOLS = {
-    "attention.layer.query.weight": "W_q",
-    "attention.layer.key.weight": "W_k",
-    "attention.layer.value.weight": "W_v",
-    "attention.layer.output.weight": "W_o",
-    "feed_forward.layer.up.weight": "W_1",
-    "feed_forward.layer.down.weight": "W_2",
-}
 
 
 def prepare(recipe: Settings) -> VectorTask:

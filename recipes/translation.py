@@ -8,7 +8,7 @@
 The result is a run: a directory of checkpoints that `toolkit translate --model RUN` reads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -64,7 +64,6 @@ class Settings(Recipe):
     """
 
     run: Path = Path("checkpoints/translation")
-    """Directory of the run: checkpoints, log and settings."""
     source: tuple[Path, ...] = ()
     """Text files of source sentences, one a line. Default: the embedded English–Nepali corpus."""
     target: tuple[Path, ...] = ()
@@ -118,12 +117,13 @@ def train(recipe: Settings) -> None:
             evaluate = partial(evaluate_pairs, tokenizer, corpus.example_texts("valid"))
             task = make_task(recipe, corpus, tokenizer)
             trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
-        size = f"{trainer.model.parameter_count:,} parameters, {tokenizer.vocab_size} tokens"
-        recipe.fit(trainer, saved, *corpus.describe(), describe(corpus.examples("train")), size)
+        told = *corpus.describe(), describe(corpus.examples("train"))
+        recipe.fit(trainer, saved, *told, size=f", {tokenizer.vocab_size} tokens")
         if recipe.source or recipe.data:
             name, pairs = f"validation_beam_{recipe.num_beams}", list(corpus.example_texts("valid"))
         else:
-            name, pairs = "test", embedded_test(recipe.reverse)
+            corpus, sides = embedded("en_ne", recipe.quiet), ("ne", "en") if recipe.reverse else ("en", "ne")
+            name, pairs = "test", read_pairs(*(corpus / f"test.{side}" for side in sides))
         recipe.finish(run, tokenizer, lambda model, _: score(recipe, Translator(model, tokenizer), name, pairs))
 
 
@@ -145,23 +145,15 @@ def prepare(
 ) -> tuple[PairCorpus, Tokenizer]:
     """Make the corpus and the tokenizer of a run, in RUN/data; what an earlier start has left there is used."""
     directory, model = run.path / "data", recipe.model
-    if PairCorpus.exists(directory):
-        corpus = PairCorpus.open(directory)
-    else:
-        given = recipe.filters, recipe.weights, recipe.valid_lines, recipe.reverse
-        corpus = PairCorpus.build(directory, sources, valid_sources, *given)
+    given = recipe.filters, recipe.weights, recipe.valid_lines, recipe.reverse
+    corpus = PairCorpus.made(directory, sources, valid_sources, *given)
     if not corpus.encoded:
-        texts = training_texts(corpus, model.ignore_case)
+        pairs = zip(corpus.texts("train", "source"), corpus.texts("train", "target"), strict=True)
+        texts = (text for one, two in pairs for text in (spaced(one, model.ignore_case), spaced(two)))
         tokenizer = SentencePieceTokenizer.train(texts, model.vocab_size, recipe.tokenizer, recipe.training.seed)
         tokenizer.save(directory)
         corpus.encode(tokenizer, model.max_length, model.ignore_case)
     return corpus, load_tokenizer(directory)
-
-
-def training_texts(corpus: PairCorpus, ignore_case: bool) -> Iterator[str]:
-    """Yield all training sentences, sources as the model will read them."""
-    for source, target in zip(corpus.texts("train", "source"), corpus.texts("train", "target"), strict=True):
-        yield from (spaced(source, ignore_case), spaced(target))
 
 
 def make_task(recipe: Settings, corpus: PairCorpus, tokenizer: Tokenizer) -> TranslationTask:
@@ -170,13 +162,6 @@ def make_task(recipe: Settings, corpus: PairCorpus, tokenizer: Tokenizer) -> Tra
     sampler = SubwordSampler(tokenizer, texts, alpha, model.max_length, model.ignore_case) if alpha else None
     sets, smoothing = map(corpus.examples, ("train", "valid")), recipe.training.label_smoothing
     return TranslationTask(*sets, tokenizer.vocab_size, smoothing, sampler=sampler, repeats=corpus.repeats())
-
-
-def embedded_test(reverse: bool) -> Pairs:
-    """Read sentences of the embedded corpus whose combinations of words no training sentence has."""
-    corpus = embedded("en_ne")
-    pairs = read_pairs(corpus / "test.en", corpus / "test.ne")
-    return [(target, source) for source, target in pairs] if reverse else pairs
 
 
 def evaluate_pairs(tokenizer: Tokenizer, pairs: Pairs, model: Seq2Seq) -> Evaluation:

@@ -106,12 +106,12 @@ class Recipe:
         with run.held(make=not self.resume):
             yield run, run.resume() if self.resume else run.create()
 
-    def fit(self, trainer: Trainer, saved: Checkpoint | None, *told: str) -> None:
-        """Train, from a checkpoint or from the beginning, and tell what on and how it went.
+    def fit(self, trainer: Trainer, saved: Checkpoint | None, *told: str, size: str = "") -> None:
+        """Train, from a checkpoint or from the beginning; tell these lines before, and how it went after.
 
         Raises Stopped where a signal ended it: what there is by then is saved.
         """
-        self.tell(*told)
+        self.tell(*told, f"{trainer.model.parameter_count:,} parameters{size}")
         state = trainer.train(saved)
         if trainer.interrupted:
             raise Stopped(trainer.interrupted, f"stopped at update {state.update}, go on with --resume")

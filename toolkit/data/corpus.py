@@ -41,6 +41,11 @@ class Corpus:
         check_checksums(directory)
         return cls(directory)
 
+    @classmethod
+    def made(cls, directory: Path, *arguments: Any, **settings: Any) -> Self:
+        """Open the corpus of a directory, or build it where an earlier start has left none; see `build`."""
+        return cls.open(directory) if cls.exists(directory) else cls.build(directory, *arguments, **settings)
+
     @property
     def report(self) -> dict[str, Any]:
         """The account of what was read and what it became, for JSON."""

@@ -1,6 +1,6 @@
 """The parameters of whole models: every gradient checked, and how far training has moved each group of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,3 +93,46 @@ def _movement(name: str, members: list[list[Array]]) -> Movement:
     old, new, gradient = (np.concatenate([array.reshape(-1) for array in each]) for each in zip(*members, strict=True))
     sizes = (float(np.sqrt(np.mean(np.square(x, dtype=np.float64)))) for x in (old, new - old, gradient))
     return Movement(name, old.size, int(np.count_nonzero(new != old)), *sizes)
+
+
+def movement_rows(groups: Sequence[Movement]) -> list[list[str]]:
+    """Tabulate movements."""
+    rows = [["parameters", "number", "moved", "before", "moved by", "first gradient"]]
+    for group in groups:
+        sizes = (f"{size:.1e}" for size in (group.before, group.change, group.gradient))
+        rows.append([group.name, f"{group.count:,}", f"{group.moved:,}", *sizes])
+    return rows
+
+
+def moved_in_all(groups: Sequence[Movement]) -> dict[str, int]:
+    """Count the parameters that can move, and have moved; key biases cannot."""
+    able = [group for group in groups if not group.name.endswith("key.bias")]
+    counts = {"with_gradient": sum(group.count for group in able), "moved": sum(group.moved for group in able)}
+    return counts | {"key_biases": sum(group.count for group in groups if group not in able)}
+
+
+def gradient_rows(gradients: Mapping[str, Measurement]) -> list[list[str]]:
+    """Tabulate gradients, each along a random direction, beside finite differences, as document 003 names them."""
+    rows = [["gradient", "by hand", "by differences", "relative error", ""]]
+    for name, measured in gradients.items():
+        verdict = "right" if measured.is_right else "WRONG"
+        figures = f"{measured.analytic:.6f}", f"{measured.numeric:.6f}", f"{measured.error:.0e}"
+        rows.append([f"∂L/∂{symbol(name)}", *figures, verdict])
+    return rows
+
+
+def symbol(name: str) -> str:
+    """Name a weight as the document does; where that has none like it, by its own name."""
+    *_, number, place = name.split(".", 3) if name.count(".") > 3 else ("", name)
+    letter = _SYMBOLS.get(place)
+    return f"{letter},{int(number) + 1}" if letter else name.upper() if name == "x" else name
+
+
+_SYMBOLS = {
+    "attention.layer.query.weight": "W_q",
+    "attention.layer.key.weight": "W_k",
+    "attention.layer.value.weight": "W_v",
+    "attention.layer.output.weight": "W_o",
+    "feed_forward.layer.up.weight": "W_1",
+    "feed_forward.layer.down.weight": "W_2",
+}
