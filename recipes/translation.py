@@ -42,15 +42,8 @@ OWN_TRAINING = TrainingConfig(updates=1500, validate_every=250, subword_alpha=0.
 
 # For the embedded corpus, which is small and without noise: nothing has to be dropped out of it.
 NO_DROPOUT = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"), 0.0)
-SMALL_SHAPE = {
-    "d_model": 128,
-    "num_heads": 4,
-    "d_ff": 512,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "norm_position": "post",
-}
-SMALL_MODEL = replace(OWN_MODEL, **SMALL_SHAPE, **NO_DROPOUT)
+SMALL_SHAPE = {"d_model": 128, "num_heads": 4, "d_ff": 512, "encoder_layers": 2, "decoder_layers": 2}
+SMALL_MODEL = replace(OWN_MODEL, norm_position="post", **SMALL_SHAPE, **NO_DROPOUT)
 SHORT_TRAINING = TrainingConfig(
     updates=5000, tokens_per_batch=500, learning_rate=2.5e-3, warmup=250, validate_every=1250, best_by="loss"
 )
