@@ -51,20 +51,17 @@ class LineFiles:
         check_aligned(source, target)
 
     def __iter__(self) -> Iterator[Located]:
-        for number, texts in enumerate(self._texts(), start=1):
-            yield Located(*texts, number)
+        try:
+            for number, texts in enumerate(zip(*map(iter_lines, self._paths), strict=True), start=1):
+                yield Located(*texts, number)
+        except ValueError as error:
+            raise DataError(f"{self.name} or its translation changed while they were read: start again") from error
 
     def place(self, line: int, side: Side = "source") -> str:
         return f"{self._paths[side == 'target']}, line {line}"
 
     def fingerprint(self) -> str:
         return digest_of_files(self._paths)
-
-    def _texts(self) -> Iterator[tuple[str, str]]:
-        try:
-            yield from zip(*map(iter_lines, self._paths), strict=True)
-        except ValueError as error:
-            raise DataError(f"{self.name} or its translation changed while they were read: start again") from error
 
 
 class TablePairs:

@@ -60,7 +60,8 @@ class Table:
         most = longest(self.columns)
         for values, number in self.read():
             for value, column in zip(values, self.columns, strict=True):
-                if not isinstance(value, str) or len(value) > most:
+                is_text = isinstance(value, str) and (value.isascii() or not _HALF_CHARACTER.search(value))
+                if not is_text or len(value) > most:
                     raise DataError(f"{self.place(number)}: {column} {_text_fault(value, self.columns)}")
             # A CR that ends a line belongs to its end.
             yield *(normal_form(value.removesuffix("\r")) for value in values), number
@@ -234,11 +235,7 @@ def _json_rows(path: Path, columns: Columns) -> Iterator[tuple[Sequence[Any], in
     keys = None
     for number, (row, place) in enumerate(json_objects(path, longest(columns), _unit(columns)), 1):
         keys = keys or _find_columns(row, columns, str(path))
-        values = [_value(row, where, place) for where in keys]
-        for value, column in zip(values, columns, strict=True):
-            if isinstance(value, str) and _HALF_CHARACTER.search(value):
-                raise DataError(f"{place}: {column} has half of a surrogate pair: correct it, or delete the row")
-        yield values, number
+        yield [_value(row, where, place) for where in keys], number
     if keys is None:
         raise DataError(f"{path} holds an empty list: it needs at least one {_unit(columns)}")
 
@@ -321,6 +318,8 @@ def _text_fault(value: Any, columns: Columns) -> str:
     if not isinstance(value, str):
         kind = "null" if value is None else f"of type {type(value).__name__}"
         return f"is {kind}, not a text: correct it, or delete the row"
+    if len(value) <= longest(columns):
+        return "has half of a surrogate pair: correct it, or delete the row"
     what = "sentence" if len(columns) == 2 else "text"
     return f"has more than {longest(columns):,} characters: is it one {what}?"
 

@@ -98,21 +98,12 @@ class TextRows:
         self._table, self._marked = table, marked
 
     def __iter__(self) -> Iterator[Piece]:
-        for text, number in self._table:
-            self._refuse_surrogates(text, number)
+        for text, _ in self._table:
             if text.strip():
                 pieces = one_document(cut_up(text))
                 yield from (
                     pieces if self._marked else (Piece(piece.text + "\n" * piece.ends, False) for piece in pieces)
                 )
-
-    def _refuse_surrogates(self, text: str, number: int) -> None:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise DataError(
-                f"{self._table.place(number)} has half of a surrogate pair, which is not text: correct or delete it"
-            ) from None
 
     def fingerprint(self) -> str:
         if self._table.path:
