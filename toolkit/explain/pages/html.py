@@ -5,7 +5,7 @@ escaped in the smallest functions, at the end, and only there.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import groupby, zip_longest
@@ -16,7 +16,6 @@ import numpy as np
 from toolkit.display import visible
 from toolkit.explain.pages.blocks import (
     Bars,
-    Block,
     Branch,
     Code,
     Curves,
@@ -78,7 +77,7 @@ _HEAD = (
 
 
 def document(page: Page) -> str:
-    """The HTML of a page, to be written in UTF-8. Every number shown has its full value in `data-value`."""
+    """Write a page as HTML, for a file in UTF-8. Every number has its full value in `data-value`."""
     title = element("title", inline(page.title, plain=True))
     head = element("head", *_HEAD, title, element("style", _STYLE.read_text(encoding="utf-8")), between="\n")
     sections = [_section(each, number) for number, each in enumerate(page.sections, start=1)]
@@ -94,28 +93,18 @@ def _header(page: Page) -> str:
 
 
 def _contents(page: Page) -> str:
-    links = (
-        element("li", element("a", inline(section.title), href=f"#step-{number}"))
-        for number, section in enumerate(page.sections, start=1)
-    )
+    titles = enumerate((inline(section.title) for section in page.sections), start=1)
+    links = (element("li", element("a", title, href=f"#step-{number}")) for number, title in titles)
     return element("nav", element("ol", *links), aria_label="Contents")
 
 
 def _section(section: Section, number: int) -> str:
-    heading = element("h2", element("span", str(number), Class="number"), " ", inline(section.title))
-    return element("section", heading, *_beside(section.blocks), id=f"step-{number}", between="\n")
-
-
-def _beside(blocks: Sequence[Block]) -> Iterator[str]:
-    """Blocks as HTML; those of one kind that follow each other stand beside each other, where there is room."""
-    for kind, group in groupby(blocks, type):
-        parts = [block(each) for each in group]
-        yield from parts if len(parts) == 1 or kind not in _SIDE_BY_SIDE else [element("div", *parts, Class="beside")]
-
-
-def block(given: Block) -> str:
-    """One block."""
-    return _SHOWN[type(given)](given)
+    """Write a section; blocks of one kind that follow each other stand beside each other, where there is room."""
+    found = [element("h2", element("span", str(number), Class="number"), " ", inline(section.title))]
+    for kind, group in groupby(section.blocks, type):
+        parts = [_SHOWN[kind](each) for each in group]
+        found += parts if len(parts) == 1 or kind not in _SIDE_BY_SIDE else [element("div", *parts, Class="beside")]
+    return element("section", *found, id=f"step-{number}", between="\n")
 
 
 def _text(given: Text) -> str:
@@ -138,26 +127,15 @@ def _numbers(given: Numbers) -> str:
     values = np.atleast_2d(given.values)
     (height, breadth), written = values.shape, figures(values, given.digits)
     rows, columns = min(height, MOST_ROWS), min(breadth, MOST_COLUMNS)
-    more = columns < breadth
     labels, names = list(given.rows)[:rows], list(given.columns)[:columns]
-    header = _names(names, bool(labels), more) if names else ""
+    more = [element("td", ELLIPSIS)] * (columns < breadth)
     lines = [
-        element(
-            "tr",
-            *([element("th", label(name), scope="row")] if labels else []),
-            *(number(value, written) for value in row),
-            *([element("td", ELLIPSIS)] if more else []),
-        )
+        element("tr", *([_row_name(name)] if labels else []), *(number(value, written) for value in row), *more)
         for name, row in zip_longest(labels, values[:rows, :columns], fillvalue="")
     ]
-    table = element("table", header, element("tbody", *lines), Class="numbers")
+    header = [*[""] * bool(labels), *names, *[""] * len(more)] if names else []
     note = sentences(given.note, left_out(rows, height, "rows"), left_out(columns, breadth, "columns"))
-    return figure(given.name, scroll(table, given.name), note=note, shape=given.values)
-
-
-def _names(names: Sequence[str], labelled: bool, more: bool) -> str:
-    cells = [element("th", label(each), scope="col") for each in names]
-    return element("thead", element("tr", "<td></td>" * labelled, *cells, "<td></td>" * more))
+    return figure(given.name, scroll(_grid(header, lines, "numbers"), given.name), note=note, shape=given.values)
 
 
 def _table(given: Table) -> str:
@@ -207,22 +185,15 @@ def _cut(given: Heat, side: int) -> Heat:
 
 
 def _bars(given: Bars) -> str:
-    """A row for each candidate, a bar for each column."""
-    names = list(given.columns)
-    most = max((value for column in given.columns.values() for value in column if value is not None), default=0) or 1
-    header = ""
-    if len(names) > 1:
-        cells = (element("th", label(each), scope="col") for each in names)
-        header = element("thead", element("tr", "<td></td>", *cells))
+    names, values = list(given.columns), given.columns.values()
+    most = max((value for column in values for value in column if value is not None), default=0) or 1
     rows = []
     for index, candidate in enumerate(given.labels):
-        chosen = index in given.chosen
-        mark = element("span", "★ ", title="chosen") if chosen else ""
-        name = element("th", mark, label(candidate), scope="row")
-        cells = (_bar(given.columns[each][index], most) for each in names)
-        rows.append(element("tr", name, *cells, Class="chosen" if chosen else None))
-    table = element("table", header, element("tbody", *rows), Class="bars")
+        mark = element("span", "★ ", title="chosen") if index in given.chosen else ""
+        cells = (_bar(column[index], most) for column in values)
+        rows.append(element("tr", _row_name(candidate, mark), *cells, Class="chosen" if mark else None))
     note = sentences("★ was chosen." if given.chosen else "", given.note)
+    table = _grid(["", *names] if len(names) > 1 else [], rows, "bars")
     return figure(given.name, scroll(table, given.name), note=note)
 
 
@@ -235,7 +206,6 @@ def _bar(value: float | None, most: float) -> str:
 
 
 def _tree(given: Tree) -> str:
-    """The beam, growing from left to right."""
     kinds = (element("li", f"{mark} {state}".strip(), Class=f"node {state}") for state, mark in STATES.items())
     legend = element("ul", *kinds, Class="states", aria_label="States")
     return figure(given.name, legend, scroll(element("ul", _branch(given.root), Class="tree"), given.name))
@@ -253,43 +223,26 @@ def _curves(given: Curves) -> str:
     """Draw a plot, with its legend above and its values in a table that opens."""
     most = max((len(x) for x, _ in given.lines.values()), default=0)
     step = max(1, -(-most // MOST_POINTS))
-    drawing = Drawing(*_PLOT)
-    plot(
-        drawing,
-        replace(given, name="", lines={name: _thinned(*line) for name, line in given.lines.items()}),
-        (0, 0, *_PLOT),
-    )
-    about = f"{given.name}: {given.y or 'lines'} over {given.x or 'steps'}: {', '.join(given.lines)}"
-    note = f"Of {most} points, one of every {step} is drawn." if step > 1 else ""
-    shown = scroll(drawing.inline(about, "plot"), given.name)
-    return figure(given.name, _legend(given), shown, _values(given), note=note)
-
-
-def _thinned(x: Sequence[float], y: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Take some of very many points, the last one always."""
-    kept = [*range(0, len(x) - 1, max(1, -(-len(x) // MOST_POINTS))), len(x) - 1] if len(x) else []
-    return [x[index] for index in kept], [y[index] for index in kept]
-
-
-def _legend(given: Curves) -> str:
-    items = []
-    for index, (name, (_, y)) in enumerate(given.lines.items()):
+    drawing, lines, rows, legend = Drawing(*_PLOT), {}, [], []
+    for index, (name, (x, y)) in enumerate(given.lines.items()):
+        end = len(x) - 1
+        kept = [*range(0, end, step), end] if len(x) else []
+        lines[name] = [x[place] for place in kept], [y[place] for place in kept]
+        for place in sorted({round(row * end / (_POINTS - 1)) for row in range(_POINTS)}) if len(x) else []:
+            numbers = (number(float(each[place]), "{:.6g}".format) for each in (x, y))
+            rows.append(element("tr", _row_name(name), *numbers))
         last = [" ", number(float(y[-1]), Axis.label, "span", Class="last")] if len(y) else []
-        items.append(element("li", swatch(Style.of(index)).inline("", "swatch"), " ", label(name), *last))
-    return element("ul", *items, Class="lines", aria_label="Lines, each with its last value")
-
-
-def _values(given: Curves) -> str:
-    """Some of the points of each line in numbers, the last one always."""
-    rows = []
-    for name, (x, y) in given.lines.items():
-        places = sorted({round(index * (len(x) - 1) / (_POINTS - 1)) for index in range(_POINTS)}) if len(x) else []
-        for index in places:
-            numbers = (number(float(each[index]), "{:.6g}".format) for each in (x, y))
-            rows.append(element("tr", element("th", label(name), scope="row"), *numbers))
-    header = (element("th", text(each), scope="col") for each in ("line", given.x or "x", given.y or "y"))
-    table = element("table", element("thead", element("tr", *header)), element("tbody", *rows), Class="numbers")
-    return element("details", element("summary", "Values"), scroll(table, f"{given.name}, values"))
+        legend.append(element("li", swatch(Style.of(index)).inline("", "swatch"), " ", label(name), *last))
+    plot(drawing, replace(given, name="", lines=lines), (0, 0, *_PLOT))
+    about = f"{given.name}: {given.y or 'lines'} over {given.x or 'steps'}: {', '.join(given.lines)}"
+    table = _grid(("line", given.x or "x", given.y or "y"), rows, "numbers")
+    return figure(
+        given.name,
+        element("ul", *legend, Class="lines", aria_label="Lines, each with its last value"),
+        scroll(drawing.inline(about, "plot"), given.name),
+        element("details", element("summary", "Values"), scroll(table, f"{given.name}, values")),
+        note=f"Of {most} points, one of every {step} is drawn." if step > 1 else "",
+    )
 
 
 _SHOWN: dict[type, Callable[..., str]] = {
@@ -307,8 +260,19 @@ _SHOWN: dict[type, Callable[..., str]] = {
 }
 
 
+def _grid(header: Sequence[str], rows: Iterable[str], kind: str) -> str:
+    """Write a table with rows that are HTML already. An empty name has no cell of a header."""
+    names = (element("th", label(each), scope="col") if each else "<td></td>" for each in header)
+    head = element("thead", element("tr", *names)) if header else ""
+    return element("table", head, element("tbody", *rows), Class=kind)
+
+
+def _row_name(name: str, mark: str = "") -> str:
+    return element("th", mark, label(name), scope="row")
+
+
 def element(name: str, *content: str, between: str = "", **attributes: object) -> str:
-    """An element around content that is HTML already. An attribute is left out if it is None; `Class` means class."""
+    """Put an element around content that is HTML already. An attribute that is None is left out; `Class` is class."""
     given = "".join(
         f' {("class" if key == "Class" else key).replace("_", "-")}="{escape(visible(str(value)))}"'
         for key, value in attributes.items()
@@ -318,17 +282,17 @@ def element(name: str, *content: str, between: str = "", **attributes: object) -
 
 
 def text(content: object) -> str:
-    """Text as HTML; line ends stay, other control characters are made visible."""
+    """Write text as HTML; line ends stay, other control characters are made visible."""
     return "\n".join(escape(visible(line)) for line in str(content).replace("\t", "    ").split("\n"))
 
 
 def label(content: object) -> str:
-    """What a row, a column or a node is called: cut where it is very long, the sign of a space paler than the rest."""
+    """Name a row, a column or a node: cut where it is very long, with the sign of a space paler than the rest."""
     return _pale(text(clipped(str(content), _LONGEST_LABEL)))
 
 
 def inline(content: str, plain: bool = False) -> str:
-    """Text as HTML, with what stands between backticks set as code; plain: without them."""
+    """Write text as HTML, with what stands between backticks set as code; plain: without them."""
     content = _MINUS.sub(lambda found: found[1] or "\u2212", content)
     if plain:
         return text(re.sub("`([^`\n]+)`", r"\1", content))
@@ -339,28 +303,24 @@ def _pale(content: str) -> str:
     return content.replace(SPACE, f'<span class="space">{SPACE}</span>')
 
 
-def value_of(number: float) -> str:
-    """A number in full, for `data-value`: what float() reads back exactly."""
-    return repr(number.item() if hasattr(number, "item") else number)
-
-
 def number(value: float, figure: Callable[[float], str], name: str = "td", **attributes: object) -> str:
-    """A number as it is read, with its full value beside it."""
-    return element(name, signed(text(figure(value))), data_value=value_of(value), **attributes)
+    """Write a number as it is read, with its full value beside it: what float() reads back exactly."""
+    full = repr(value.item() if hasattr(value, "item") else value)
+    return element(name, signed(text(figure(value))), data_value=full, **attributes)
 
 
 def signed(figure: str) -> str:
-    """A number with a minus sign as wide as a digit."""
+    """Make a minus sign as wide as a digit."""
     return figure.replace("-", "\u2212")
 
 
 def scroll(content: str, name: str) -> str:
-    """A box that scrolls sideways where its content is too wide, also by keys."""
+    """Put content into a box that scrolls sideways where it is too wide, also by keys."""
     return element("div", content, Class="scroll", tabindex=0, role="region", aria_label=name or "numbers")
 
 
 def figure(name: str, *content: str, note: str = "", kind: str = "", shape: Array | None = None) -> str:
-    """A figure with its caption above and a note below."""
+    """Make a figure with its caption above and a note below."""
     shaped = "" if shape is None else " " + element("span", text(np.shape(shape)), Class="shape")
     caption = [element("figcaption", inline(name) + shaped)] if name or shaped else []
     notes = [element("p", inline(note), Class="note")] if note else []
