@@ -5,7 +5,8 @@ With colour, maps are coloured and headings bold; without, all of it is plain ch
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, zip_longest
+from dataclasses import replace
+from itertools import accumulate, groupby, zip_longest
 
 import numpy as np
 
@@ -61,7 +62,7 @@ _STYLES = {"kept": "0", "dropped": DIM, "ended": BLUE, "chosen": f"{BOLD};{GREEN
 
 
 def lines(page: Page, width: int = 100, color: bool = False) -> list[str]:
-    """The page as lines of at most `width` cells (24 at least), with colours of a terminal or without."""
+    """Write a page as lines of at most `width` cells (24 at least), with colours of a terminal or without."""
     width = max(width, NARROWEST)
     brush = paint if color else plain
     found = [brush(line, BOLD) for line in wrapped(page.title, width)]
@@ -83,22 +84,21 @@ def _section(section: Section, title: str, width: int, brush: Paint) -> list[str
 
 
 def _packed(parts: Sequence[list[str]], width: int) -> Iterator[list[str]]:
-    """Arrays that follow each other, beside each other as far as they fit. Numbers have no colours."""
-    row: list[str] = []
-    for part in parts:
-        used = max(map(cells, row), default=0) + _BETWEEN
-        if row and used + max(map(cells, part)) <= width:
-            row = [
-                padded(left, used) + right if right else left for left, right in zip_longest(row, part, fillvalue="")
-            ]
+    """Put arrays that follow each other beside each other, as far as they fit. Numbers have no colours."""
+    row, *rest = parts
+    for part in rest:
+        used = max(map(cells, row)) + _BETWEEN
+        if used + max(map(cells, part)) <= width:
+            both = zip_longest(row, part, fillvalue="")
+            row = [padded(left, used) + right if right else left for left, right in both]
         else:
-            yield from [row] * bool(row)
+            yield row
             row = part
-    yield from [row] * bool(row)
+    yield row
 
 
 def block_lines(block: Block, width: int, brush: Paint = plain) -> list[str]:
-    """One block as lines of at most `width` cells."""
+    """Write one block as lines of at most `width` cells."""
     return _SHOWN[type(block)](block, width, brush)
 
 
@@ -120,41 +120,20 @@ def _numbers(block: Numbers, width: int, brush: Paint) -> list[str]:
     (height, breadth), figure = values.shape, figures(values, block.digits)
     rows, columns = min(height, MOST_ROWS), min(breadth, MOST_COLUMNS)
     shown = [[figure(value) for value in row] for row in values[:rows, :columns].tolist()]
-    labels = [visible(str(label)) for label in list(block.rows)[:rows]]
+    labels = [visible(str(label)) for label in block.rows[:rows]] or [""] * rows
+    header = [visible(str(label)) for label in block.columns[:columns]]
     beside = min(max(map(cells, labels), default=0), _LABEL, width // 3)
-    header = [visible(str(label)) for label in list(block.columns)[:columns]]
-    widths = _widths(shown, header, columns)
-    columns = _fitting(widths, width - beside - 2)
+    lines = [("", header)] * bool(header) + list(zip(labels, shown, strict=False))
+    widths = [max([cells(row[index]) for row in shown] or [1]) for index in range(columns)]
+    widths = [max(each, min(cells(label), 12)) for each, label in zip_longest(widths, header, fillvalue="")]
+    fit = sum(used <= width - beside - 2 for used in accumulate(each + 2 for each in widths))
+    columns = max(fit, min(columns, 1))
     found = wrapped(f"{block.name}  {np.shape(block.values)}", width)
-    if header:
-        cut = " " + "…" if columns < breadth else ""
-        found.append(_row("", header, beside, widths[:columns]) + cut)
-    for index, row in enumerate(shown):
-        found.append(_row(labels[index] if labels else "", row, beside, widths[:columns]) + " …" * (columns < breadth))
-    missing = [left_out(rows, height, "rows"), left_out(columns, breadth, "columns")]
-    notes = [each for each in (block.note, *missing) if each]
-    return found + [line for note in notes for line in wrapped(note, width, "  ")]
-
-
-def _widths(shown: Sequence[Sequence[str]], header: Sequence[str], columns: int) -> list[int]:
-    widths = [max((cells(row[index]) for row in shown), default=1) for index in range(columns)]
-    return [max(width, min(cells(label), 12)) for width, label in zip(widths, header or [""] * columns, strict=True)]
-
-
-def _fitting(widths: Sequence[int], space: int) -> int:
-    """How many columns of these widths, each with two spaces in front, fit beside "…"; one always."""
-    count = used = 0
-    for width in widths:
-        used += width + 2
-        if used > space and count:
-            break
-        count += 1
-    return count
-
-
-def _row(label: str, row: Sequence[str], beside: int, widths: Sequence[int]) -> str:
-    shown = "".join("  " + padded(cell, width, right=True) for cell, width in zip(row, widths, strict=False))
-    return padded(label, beside) + shown
+    for label, row in lines:
+        parts = ("  " + padded(cell, each, right=True) for cell, each in zip(row, widths[:columns], strict=False))
+        found.append(padded(label, beside) + "".join(parts) + " …" * (columns < breadth))
+    notes = (block.note, left_out(rows, height, "rows"), left_out(columns, breadth, "columns"))
+    return found + [line for note in notes if note for line in wrapped(note, width, "  ")]
 
 
 def _table(block: Table, width: int, brush: Paint) -> list[str]:
@@ -162,7 +141,8 @@ def _table(block: Table, width: int, brush: Paint) -> list[str]:
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     if sum(widths) + 2 * len(widths) - 2 > width < 8 * len(widths):
         return _records(rows, width, brush)
-    widths = _shrunk(widths, width)
+    while sum(widths) + 2 * len(widths) - 2 > width:
+        widths[widths.index(max(widths))] -= 1
     found = []
     for row in rows:
         folded = [wrapped(cell, each) for cell, each in zip(row, widths, strict=True)]
@@ -171,12 +151,12 @@ def _table(block: Table, width: int, brush: Paint) -> list[str]:
             padding = [padded(part, widths[at], at not in block.left) for at, part in enumerate(parts)]
             found.append("  ".join(padding).rstrip())
     count = max(len(wrapped(cell, each)) for cell, each in zip(rows[0], widths, strict=True))
-    rule = "─" * min(width, sum(widths) + 2 * len(widths) - 2)
+    rule = "─" * (sum(widths) + 2 * len(widths) - 2)
     return [*(brush(line, BOLD) for line in found[:count]), rule, *found[count:]]
 
 
 def _records(rows: Sequence[Sequence[str]], width: int, brush: Paint) -> list[str]:
-    """A table of too many columns: each cell in a line of its own behind the name of its column."""
+    """Write a table of too many columns: each cell in a line of its own behind the name of its column."""
     header, *rest = rows
     found = []
     for row in rest:
@@ -184,14 +164,6 @@ def _records(rows: Sequence[Sequence[str]], width: int, brush: Paint) -> list[st
         for name, cell in zip(header[1:], row[1:], strict=True):
             found += wrapped(f"{name}: {cell}", width, "  ", "  ")
     return found
-
-
-def _shrunk(widths: list[int], space: int) -> list[int]:
-    """The widths of columns, the widest ones made narrower until all fit beside each other."""
-    space -= 2 * (len(widths) - 1)
-    while sum(widths) > space:
-        widths[widths.index(max(widths))] -= 1
-    return widths
 
 
 def _erratum(block: Erratum, width: int, brush: Paint) -> list[str]:
@@ -209,10 +181,9 @@ def _bars(block: Bars, width: int, brush: Paint) -> list[str]:
     most = max((value for column in block.columns.values() for value in column if value is not None), default=0)
     room = (width - beside - 2) // max(len(names), 1) - 10
     if len(names) > 1 and room < 6:  # one below the other instead
-        parts = [
-            Bars(f"{block.name}: {each}", block.labels, {each: block.columns[each]}, block.chosen) for each in names
-        ]
-        return [line for part in parts for line in _bars(part, width, brush)] + _note(block.note, width, brush)
+        parts = [replace(block, name=f"{block.name}: {each}", columns={each: block.columns[each]}) for each in names]
+        lines = [line for part in parts for line in _bars(replace(part, note=""), width, brush)]
+        return lines + _note(block.note, width, brush)
     room = max(1, min(room, 40))
     found = wrapped(block.name, width)
     if len(names) > 1:
@@ -227,7 +198,7 @@ def _bars(block: Bars, width: int, brush: Paint) -> list[str]:
 
 
 def _bar(value: float | None, most: float, room: int) -> str:
-    """In room + 10 cells: two spaces, the number, a space, the bar."""
+    """Fill room + 10 cells: two spaces, the number, a space, the bar."""
     if value is None:
         return padded("       -  excluded", room + 10)
     eighths = round(8 * room * max(value, 0) / most) if most > 0 and math.isfinite(value) else 0
@@ -240,13 +211,13 @@ def _note(note: str, width: int, brush: Paint) -> list[str]:
 
 
 def _tree(block: Tree, width: int, brush: Paint) -> list[str]:
-    """A line for each branch, below the one that it grew from."""
+    """Write a line for each branch, below the one that it grew from."""
     legend = "★ chosen · ■ ended · ✗ dropped; behind each, its score"
     return [*wrapped(block.name, width), *_branch_lines(block.root, "", "", width, brush), *_note(legend, width, brush)]
 
 
 def _branch_lines(branch: Branch, lead: str, below: str, width: int, brush: Paint) -> Iterator[str]:
-    """lead: what stands in front of the branch itself; below: in front of what grows from it."""
+    """Write a branch behind `lead`, and what grows from it behind `below`."""
     score = written(branch.score, 3)
     if cells(lead) > width - 20:  # deeper than the terminal is wide
         lead = "… " + lead[-(width - 22) :].lstrip()
