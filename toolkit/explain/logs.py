@@ -2,9 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from colorsys import hsv_to_rgb
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.explain.pages.blocks import Curves
-from toolkit.explain.pages.curves import COLORS, Axis, Style, plot, swatch
+from toolkit.explain.pages.curves import COLORS, Axis, Place, Style, plot, swatch
 from toolkit.explain.pages.drawing import Drawing, Label, Line, seen, text_width
 from toolkit.explain.pages.writing import clipped
 from toolkit.functional.arrays import Array
@@ -71,27 +71,19 @@ class RunLog:
     diverged: int | None = None  # the update at which it ended
 
     def at(self, updates: Array, axis: str) -> Array:
-        """Where updates stand on one of the axes; between two lines of the log, on a straight line."""
+        """Place updates on one of the axes; between two lines of the log, on a straight line."""
         if axis == "updates":
             return updates
         return np.interp(updates, self.clock[:, 0], self.clock[:, AXES.index(axis)])
 
     def first_update(self, part: str, name: str, most: float) -> int | None:
-        """The first update after which a figure was at most this."""
+        """Find the first update after which a figure was at most `most`."""
         series = self.series.get((part, name))
         return None if series is None else next(map(int, series.updates[series.values <= most]), None)
 
 
-@dataclass
-class _Reading:
-    columns: dict[tuple[str, str], list[tuple[int, float]]] = field(default_factory=dict)
-    clock: list[tuple[float, float, float]] = field(default_factory=lambda: [(0.0, 0.0, 0.0)])
-    rollbacks: list[tuple[int, int]] = field(default_factory=list)
-    diverged: int | None = None
-
-
 def find_logs(directories: Sequence[Path]) -> tuple[list[RunLog], list[str]]:
-    """The runs that the directories are or hold, and the names of those that have no figures yet.
+    """Read the runs that the directories are or hold; gives the names of those that have no figures yet too.
 
     Raises ModelError where a directory is no run and holds none, or where no run has any figures; DataError for a
     damaged log.
@@ -111,45 +103,50 @@ def find_logs(directories: Sequence[Path]) -> tuple[list[RunLog], list[str]]:
 
 
 def read_log(run: Path, name: str) -> RunLog:
-    """The figures of a run. A last line that is being written is left out; what is not finite, or too large for any
-    axis, is a gap.
+    """Read the figures of a run. A last line that is being written is left out; what is not finite, or too large for
+    any axis, is a gap.
 
     Raises DataError for a log that is damaged or cannot be read.
     """
-    path, reading = run / LOG_FILE, _Reading()
+    path, columns, clock, rollbacks, diverged = run / LOG_FILE, {}, [(0.0, 0.0, 0.0)], [], None
     try:
         content = read_bytes(path, LOG_BYTES) if path.exists() else b""
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
-            _add(check(parse_json(line), _RECORD), reading)
+            record = check(parse_json(line), _RECORD)
         except UnfitError as error:
             raise DataError(f"{path}, line {number} is damaged: it is not a record of an update ({error})") from error
-    columns = _with_own_validation_loss(reading.columns)
+        update = record["update"]
+        if isinstance(back := record.get("rollback"), dict):
+            rollbacks.append((int(_number(back.get("from"), update)), int(_number(back.get("to"), update - 1))))
+        elif "diverged" in record:
+            diverged = update
+        else:
+            for key, value in _figures(record):
+                columns.setdefault(key, []).append((update, value))
+            if "seconds" in record:
+                _, tokens, before = clock[-1]
+                seconds = _number(record["seconds"], before)
+                tokens += _number(record.get("tokens_per_second"), 0.0) * max(0.0, seconds - before)
+                clock.append((update, tokens, seconds))
+    if any(part not in (TRAINING, VALIDATION) for part, _ in columns):
+        # Such a run learns from its own replies: the loss of validation is another quantity than that of training.
+        columns = {
+            (VALIDATION, "validation_loss") if key == (VALIDATION, LOSS) else key: columns[key] for key in columns
+        }
     series = {key: Series(*np.array(points, dtype=np.float64).T) for key, points in columns.items()}
-    clock = np.maximum.accumulate(np.array(reading.clock), axis=0)
-    return RunLog(name, series, clock, reading.rollbacks, reading.diverged)
+    return RunLog(name, series, np.maximum.accumulate(np.array(clock), axis=0), rollbacks, diverged)
 
 
-def _add(record: dict[str, Any], reading: _Reading) -> None:
-    update = record["update"]
-    if isinstance(back := record.get("rollback"), dict):
-        reading.rollbacks.append((int(_number(back.get("from"), update)), int(_number(back.get("to"), update - 1))))
-        return
-    if "diverged" in record:
-        reading.diverged = update
-        return
+def _figures(record: dict[str, Any]) -> Iterator[tuple[tuple[str, str], float]]:
+    """Give the part and the name of every figure of a record, and its value."""
     parts = [(TRAINING, record), *((part, values) for part, values in record.items() if isinstance(values, dict))]
     for part, values in parts:
         for name, value in values.items():
             if type(value) in (int, float) and not (part == TRAINING and name in _COUNTERS):
-                reading.columns.setdefault((part, name), []).append((update, _number(value, math.nan)))
-    if "seconds" in record:
-        _, tokens, before = reading.clock[-1]
-        seconds = _number(record["seconds"], before)
-        tokens += _number(record.get("tokens_per_second"), 0.0) * max(0.0, seconds - before)
-        reading.clock.append((update, tokens, seconds))
+                yield (part, name), _number(value, math.nan)
 
 
 def _number(value: Any, otherwise: float) -> float:
@@ -158,37 +155,25 @@ def _number(value: Any, otherwise: float) -> float:
     return value if within else otherwise
 
 
-def _with_own_validation_loss(columns: dict) -> dict:
-    """Where a run learns from its own replies, the loss of validation is another quantity than that of training."""
-    if all(part in (TRAINING, VALIDATION) for part, _ in columns):
-        return columns
-    return {(VALIDATION, "validation_loss") if key == (VALIDATION, "loss") else key: columns[key] for key in columns}
-
-
 @dataclass(frozen=True)
 class Panel:
-    """One metric, and who has it: the number of the run, the part of its log, the values."""
+    """One metric and its lines: the number of the run, the part of its log, the values."""
 
     metric: str
     lines: Sequence[tuple[int, str, Series]]
 
 
-def metric_names(logs: Sequence[RunLog]) -> list[str]:
-    """The names of all figures in the logs, in the order of the panels."""
-    names = list(dict.fromkeys(name for log in logs for _, name in log.series))
-    between = [name for name in names if name not in _FIRST and name not in _LAST]
-    return [*(n for n in _FIRST if n in names), *between, *(n for n in _LAST if n in names)]
-
-
 def panels(logs: Sequence[RunLog], metrics: Sequence[str] = ()) -> list[Panel]:
-    """What is drawn: the metrics asked for, or all of them that say something of their own.
+    """Choose the panels: of the metrics asked for, or of all that say something of their own.
 
     The loss of validation stands beside the training's negative log-likelihood, where that has a panel and is the same
     quantity (training's loss may be smoothed), and else beside its loss.
 
     Raises ConfigError for a metric that no log has.
     """
-    known = metric_names(logs)
+    names = list(dict.fromkeys(name for log in logs for _, name in log.series))
+    between = [name for name in names if name not in _FIRST and name not in _LAST]
+    known = [*(name for name in _FIRST if name in names), *between, *(name for name in _LAST if name in names)]
     unknown = [name for name in metrics if name not in known]
     if unknown:
         raise ConfigError(f"there is no metric {unknown[0]!r} in these logs: choose from {', '.join(known)}")
@@ -246,14 +231,7 @@ def _unit(logs: Sequence[RunLog], axis: str) -> tuple[float, str]:
     return unit, f"{name} in updates"
 
 
-def _panel(
-    drawing: Drawing,
-    logs: Sequence[RunLog],
-    panel: Panel,
-    axis: str,
-    unit: float,
-    place: tuple[float, float, float, float],
-) -> None:
+def _panel(drawing: Drawing, logs: Sequence[RunLog], panel: Panel, axis: str, unit: float, place: Place) -> None:
     runs = dict.fromkeys(number for number, _, _ in panel.lines)
     lines = {
         f"{index}": (logs[number].at(series.updates, axis) / unit, series.values)
@@ -330,14 +308,14 @@ def _legend(drawing: Drawing, logs: Sequence[RunLog], shown: Sequence[Panel]) ->
 
 
 def title(panel: Panel) -> str:
-    """What a panel is called: the name of its metric, in words."""
+    """Write the name of a panel's metric in words."""
     if panel.metric == LOSS and all(part == TRAINING for _, part, _ in panel.lines):
         return "training loss"
     return _TITLES.get(panel.metric) or _shown(panel.metric.replace("_", " "))
 
 
 def _shown(name: str) -> str:
-    """The name of a run or a figure, which may have any characters and any length."""
+    """Write the name of a run or a figure, which may have any characters and any length."""
     return clipped(seen(name), _LONGEST_NAME)
 
 
@@ -350,6 +328,6 @@ def color(number: int, count: int) -> str:
 
 
 def is_logarithmic(metric: str, values: Array) -> bool:
-    """Does a logarithmic axis show these values better?  values: (N,), finite, N > 0."""
+    """Tell whether a logarithmic axis shows these values better.  values: (N,), finite, N > 0."""
     named = any(word in metric for word in _LOG_WORDS)
     return bool(named and values.min() > 0 and values.max() > _LOG_FROM * values.min())

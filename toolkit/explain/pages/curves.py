@@ -28,6 +28,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 12, 26  # of the axes
 _NAMED = 22  # more of them where an axis or the plot has a name
 
 
+Place = tuple[float, float, float, float]
+
+
 @dataclass(frozen=True)
 class Axis:
     """From low to high; with `log`, equal factors are equally far apart, and only numbers above 0 stand on it."""
@@ -155,10 +158,10 @@ class Style:
 def plot(
     drawing: Drawing,
     block: Curves,
-    place: tuple[float, float, float, float],
+    place: Place,
     axes: tuple[Axis, Axis] | None = None,
     styles: Sequence[Style] = (),
-) -> tuple[float, float, float, float]:
+) -> Place:
     """Draw curves and their axes into a part of a drawing: its left and upper end, its width and height.
 
     A number that does not stand on an axis is a gap. axes: across and up, if not those of the curves; styles: of the
