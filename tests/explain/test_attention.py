@@ -13,7 +13,7 @@ from toolkit.explain.attention import attention_page
 from toolkit.explain.pages.blocks import Bars, Heat, Maps, Numbers, Table
 from toolkit.explain.pages.html import document
 from toolkit.explain.pages.terminal import lines
-from toolkit.explain.reading import modules, read_text, read_translation
+from toolkit.explain.reading import read_text, read_translation
 from toolkit.language_model import LanguageModel
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
@@ -178,16 +178,6 @@ def test_ids_of_another_vocabulary_are_refused(tokenizer):
         read_translation(translator(tokenizer), "I", [4000])
     with pytest.raises(DataError, match="vocabulary"):
         read_text(language_model(tokenizer), [-1])
-
-
-def test_every_module_has_its_dotted_name(tokenizer):
-    model = translator(tokenizer).model
-    names = modules(model)
-    assert (
-        names["decoder.blocks.1.cross_attention.layer.output"] is model.decoder.blocks[1].cross_attention.layer.output
-    )
-    owners = {name.rpartition(".")[0] for name in model.parameters()}
-    assert owners <= names.keys()
 
 
 def test_a_module_that_showed_nothing_is_told(tokenizer):

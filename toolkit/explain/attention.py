@@ -9,7 +9,7 @@ from toolkit.decoding.sampling import log_sum_exp
 from toolkit.errors import ConfigError
 from toolkit.explain.pages.blocks import Bars, Block, Formula, Heat, Maps, Numbers, Page, Section, Table
 from toolkit.explain.pages.writing import labels, probability
-from toolkit.explain.reading import Reading, check_choice, modules, read_text, read_translation
+from toolkit.explain.reading import Reading, check_choice, read_text, read_translation, within
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT
@@ -82,7 +82,7 @@ class _Side:
 
     def owners(self) -> set[Module]:
         """Collect the modules that the page reads: other layers' maps would fill the memory."""
-        owners = {*modules(self.input).values(), *modules(self.block).values(), self.stack.norm}
+        owners = {*within(self.input), *within(self.block), self.stack.norm}
         for other in (self.stack.blocks[self.number - 2], self.stack.blocks[-1]):
             owners |= {other.feed_forward, other.feed_forward.norm}
         return owners - {None}

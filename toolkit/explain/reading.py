@@ -6,7 +6,7 @@ A `Reading` knows what was read, and finds what each module showed.
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -66,12 +66,12 @@ class Reading:
         return labels(self.tokenizer, self.sources)
 
     def found(self, module: Module, name: str, which: int = 0) -> Array:
-        """What a module showed under this name; see `found`."""
+        """Find what a module showed; see `found`."""
         return found(self.recorder, module, name, which)
 
 
 def found(recorder: Recorder, module: Module, name: str, which: int = 0) -> Array:
-    """What a module showed under a name.  which: of several times, such as an embedding that both sides read.
+    """Find what a module showed under a name.  which: of several times, such as an embedding that both sides read.
 
     Raises LookupError where there is no such record.
     """
@@ -81,17 +81,13 @@ def found(recorder: Recorder, module: Module, name: str, which: int = 0) -> Arra
     return values[which]
 
 
-def modules(model: Module, prefix: str = "") -> dict[str, Module]:
-    """Every module within a model by its dotted name, in the order of attributes; a shared one under each name."""
-    found: dict[str, Module] = {}
-    for name, value in vars(model).items():
-        members = enumerate(value) if isinstance(value, list) else [(None, value)]
-        for index, member in members:
+def within(module: Module) -> Iterator[Module]:
+    """Give a module and all that it owns; a shared one at each of its places."""
+    yield module
+    for value in vars(module).values():
+        for member in value if isinstance(value, list) else [value]:
             if isinstance(member, Module):
-                path = f"{prefix}{name}" if index is None else f"{prefix}{name}.{index}"
-                found[path] = member
-                found.update(modules(member, path + "."))
-    return found
+                yield from within(member)
 
 
 def read_translation(
@@ -100,7 +96,7 @@ def read_translation(
     target: str | Sequence[int] | None = None,
     owners: Collection[Module] | None = None,
 ) -> Reading:
-    """A pass over a sentence and its translation.
+    """Run a pass over a sentence and its translation.
 
     target: a text, or ids without marks; None is what the model itself writes (greedily). owners: the modules to listen
     to (None: all of them; attention's maps then take H·T·S numbers a layer).
@@ -131,10 +127,10 @@ def read_translation(
 def read_text(
     language_model: LanguageModel, text: str | Sequence[int], owners: Collection[Module] | None = None
 ) -> Reading:
-    """A pass over a text, or ids, after the begin mark of a model that knows one.  owners: as for `read_translation`.
+    """Run a pass over a text, or ids, after the BOS of a model that knows one.  owners: as for `read_translation`.
 
     What does not fit into the context is cut. Raises DataError for text that the model cannot read, and for an empty
-    one where there is no begin mark; ModelError where the model computes what is not finite.
+    one where there is no BOS; ModelError where the model computes what is not finite.
     """
     model, cut = language_model.model, []
     begin = [BOS] if model.config.begin else []
@@ -167,7 +163,7 @@ def check_finite(logits: Array) -> None:
 
 
 def text_ids(tokenizer: Tokenizer, text: str, most: int, cut: list[str], what: str = "The text") -> list[int]:
-    """The first `most` tokens of a text, without marks; `cut` gets a sentence for each thing that is left out.
+    """Cut a text into its first `most` tokens, without BOS and EOS; `cut` gets a sentence on everything left out.
 
     Raises DataError for a text that the tokenizer cannot read.
     """
@@ -177,13 +173,13 @@ def text_ids(tokenizer: Tokenizer, text: str, most: int, cut: list[str], what: s
 def source_ids(
     tokenizer: Tokenizer, text: str, most: int, cut: list[str], what: str = "The text", ignore_case: bool = False
 ) -> list[int]:
-    """The same of a sentence, as a translator reads and writes them; none for a blank one."""
+    """Cut a sentence in the same way, as a translator reads and writes them; no ids for a blank one."""
     [ids] = sentence_ids(tokenizer, [_beginning(text, most, cut)], ignore_case)
     return _first(ids, most, cut, what)
 
 
 def default_text(tokenizer: Tokenizer) -> str:
-    """The one of `DEFAULT_TEXTS` that the tokenizer knows best: whose letters it has, in the longest tokens.
+    """Choose the text of `DEFAULT_TEXTS` that the tokenizer knows best: it has the letters, in the longest tokens.
 
     Raises ConfigError where it has the letters of none.
     """
@@ -194,7 +190,7 @@ def default_text(tokenizer: Tokenizer) -> str:
 
 
 def _strangeness(tokenizer: Tokenizer, text: str) -> float:
-    """Tokens for each character, single bytes counted twice; infinite where something is lost."""
+    """Count tokens for each character, single bytes twice; infinite where something is lost."""
     try:
         ids = tokenizer.encode(text)
     except DataError:
@@ -205,7 +201,7 @@ def _strangeness(tokenizer: Tokenizer, text: str) -> float:
 
 
 def _beginning(text: str, most: int, cut: list[str]) -> str:
-    """The text, or as many of its characters as can make more than that many tokens."""
+    """Keep the characters of a text that can make more than `most` tokens, whatever comes after them."""
     characters = CHARACTERS_OF_A_TOKEN * (most + 1)
     if len(text) > characters:
         cut.append(f"Of {len(text)} characters only the first {characters} were tokenized.")
