@@ -74,10 +74,6 @@ class _Module(NamedTuple):
     side: str  # "encoder" or "decoder"
     layer: int = 0
 
-    @property
-    def kind(self) -> str:
-        return "norm" if self.part.endswith("norm") else "map"
-
 
 def stacks(config: Config) -> dict[str, _Stack]:
     """Give our stacks of layers, by the side that they are on: "encoder" or "decoder"."""
@@ -175,8 +171,11 @@ class Tensors:
         there even where ours have none, so that there is an entry for each.
         """
         for module in _modules(config):
-            theirs = self._theirs(module)
-            is_norm = module.kind == "norm"
+            names = self.norm if module.part == "norm" else self.parts.get(module.part, ())
+            begin = "" if module.part == "norm" else self.layer
+            each = [names] if isinstance(names, str) else names
+            theirs = [(begin + name).format(side=module.side, layer=module.layer) for name in each]
+            is_norm = module.part.endswith("norm")
             weight, bias = f"{module.ours}.{'gain' if is_norm else 'weight'}", f"{module.ours}.bias"
             if weight not in shapes:
                 continue
@@ -185,18 +184,12 @@ class Tensors:
             weight_end, bias_end = self.norm_ends if is_norm else self.map_ends
             matrices = {f"{name}{weight_end}": (*inputs, width) for name, width in widths.items()}
             yield Entry(weight, matrices, self.transposed and not is_norm)
-            if bias in shapes or module.kind in biased:
+            if bias in shapes or ("norm" if is_norm else "map") in biased:
                 vectors = {f"{name}{bias_end}": (width,) for name, width in widths.items()}
                 yield Entry(bias, vectors, optional=self.optional_biases and not is_norm)
         for stack in stacks(config).values() if self.positions else ():
             if stack.positions in shapes:
                 yield Entry(stack.positions, {self.positions: shapes[stack.positions]})
-
-    def _theirs(self, module: _Module) -> list[str]:
-        names = self.norm if module.part == "norm" else self.parts.get(module.part, ())
-        begin = "" if module.part == "norm" else self.layer
-        each = [names] if isinstance(names, str) else names
-        return [(begin + name).format(side=module.side, layer=module.layer) for name in each]
 
 
 Entries = Callable[[Config, Mapping[str, tuple[int, ...]]], Iterator[Entry]]

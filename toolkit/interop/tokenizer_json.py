@@ -11,10 +11,10 @@ post-processor (special tokens around it) and decoders (tokens to text). Three t
   that converse, whose conversations are texts there (see `toolkit.interop.chat_templates`).
 
 Differences that remain. BPE: a real ▁ is read as a space, because that model knows no names. Characters that a
-character tokenizer refuses are <unk>. <unk> is shown as nothing. Of a run of bytes that is not all valid, every byte is
-shown as U+FFFD. Decoded text is not put into normal form C. Lower case makes every capital sigma σ, where we have ς at the end
-of a word. Scores are added up in float64 for every word, by SentencePiece in float32 over the whole text: in texts of
-many thousand characters, that decides here and there between two segmentations.
+character tokenizer refuses are <unk>. <unk> is shown as nothing. Of a run of bytes that is not all valid, every byte
+is shown as U+FFFD. Decoded text is not put into normal form C. Lower case makes every capital sigma σ, where we have
+ς at the end of a word. Scores are added up in float64 for every word, by SentencePiece in float32 over the whole
+text: in texts of many thousand characters, that decides here and there between two segmentations.
 """
 
 import base64
