@@ -136,7 +136,7 @@ def _encoder_decoder_settings(vocab_size: int) -> tuple[Setting | Written, ...]:
         Setting("encoder_layers", "encoder_layers", 12),
         Setting("decoder_layers", "decoder_layers", 12),
         Setting("encoder_attention_heads", "num_heads", 16, same=("decoder_attention_heads",)),
-        Setting("encoder_ffn_dim", "feed_forward", 4096, same=("decoder_ffn_dim",)),
+        Setting("encoder_ffn_dim", "d_ff", 4096, same=("decoder_ffn_dim",)),
         Setting("activation_function", "activation", "gelu"),
         Setting("max_position_embeddings", "max_length", 1024),
         Setting("scale_embedding", "scale_embedding", False),
