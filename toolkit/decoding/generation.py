@@ -13,7 +13,6 @@ from toolkit.decoding.loop import StoppingCriteria, check_stopping, decode, make
 from toolkit.decoding.state import DecoderState, GPTState, PrefixCache, Seq2SeqState
 from toolkit.decoding.step import PackedWeights
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.memory import Pool
@@ -67,7 +66,7 @@ def generate(
     beyond what the model can write, for bad_words and an end that it does not have, and for stopping criteria with
     beams.
     """
-    job = _job(model, texts, config, bad_words, end, prefixes=prefixes, packed=packed)
+    job = _Job(model, texts, config, bad_words, end, prefixes, packed)
     config, together = job.config, job.texts_together(batch_size)
     check_stopping(config, stopping)
     numbers = range(len(texts)) if numbers is None else numbers
@@ -102,8 +101,7 @@ def stream(
     the end. Whoever stops asking stops the writing. Where outputs are known at the end only, which is so for beams, and
     for the best of several, all ids come then.
     """
-    job = _job(model, [text], config, bad_words, end, prefix_cache=prefix_cache)
-    return _written(job, number, around)
+    return _written(_Job(model, [text], config, bad_words, end, prefix_cache=prefix_cache), number, around)
 
 
 def _written(
@@ -130,118 +128,66 @@ def _written(
 
 
 class _Job:
-    """A model, settings and texts, checked; `begin` makes the state and the constraints of each batch.
-
-    A subclass sets, for each text, the ids that count as its history, the prefix of its outputs, and their limit:
-    new tokens, prefix and EOS included.
-    """
-
-    _histories: Texts
-    _prefixes: Texts
-    _limits: Array
-
-    def __init__(self, model: Seq2Seq | GPT, config: GenerationConfig, bad_words: Texts, end: int):
-        if not 0 <= end < len(SPECIAL_TOKENS):
-            raise ConfigError(f"end is {end}: it must be a special id, below {len(SPECIAL_TOKENS)}")
-        self.model, self.config, self._end = model, config, end
-        self._bad_words = BadWords(bad_words, model.config.vocab_size, end)
-
-    def begin(self, chosen: list[int]) -> tuple[DecoderState, Constraints]:
-        """Read the texts with these numbers, and set the limits of their outputs."""
-        config, limits = self.config, self._limits[chosen]
-        state = self._state(chosen, int(limits.max()))
-        repeated = np.repeat(chosen, sequences_each(config))
-        histories, prefixes = ([each[index] for index in repeated] for each in (self._histories, self._prefixes))
-        processors = LogitsProcessors(config, self._bad_words, histories, self.model.config.begin_row)
-        limits, earliest = self._limits[repeated], min(config.min_new_tokens, _ENDLESS)
-        return state, Constraints(limits, prefixes, earliest, config.forced_eos, processors, self._end)
-
-
-class _Translation(_Job):
-    """Sources of an encoder-decoder."""
+    """A model, settings and texts, checked; `begin` makes the state and the constraints of each batch."""
 
     def __init__(
         self,
-        model: Seq2Seq,
-        sources: Texts,
-        config: GenerationConfig,
+        model: Seq2Seq | GPT,
+        texts: Texts,
+        config: GenerationConfig | None,
         bad_words: Texts,
         end: int,
-        prefixes: Texts | None,
-        packed: PackedWeights | None,
+        prefixes: Texts | None = None,
+        packed: PackedWeights | None = None,
+        prefix_cache: PrefixCache | None = None,
     ):
-        super().__init__(model, config, bad_words, end)
-        self._pool, self._packed = Pool(), packed or PackedWeights()
-        if packed:
+        if not 0 <= end < len(SPECIAL_TOKENS):
+            raise ConfigError(f"end is {end}: it must be a special id, below {len(SPECIAL_TOKENS)}")
+        self.continues = isinstance(model, GPT)
+        self.config = config = config or (ContinuationConfig() if self.continues else GenerationConfig())
+        self._model, self._end, self._copies = model, end, sequences_each(config)
+        self._slides = self.continues and config.past_context == "slide"
+        self._bad_words = BadWords(bad_words, model.config.vocab_size, end)
+        if packed is not None:
             packed.renew(model.vector)
-        self._check_room()
-        check_ids(self.model, sources, "sentence {}")
-        self._sources, self._prefixes = sources, [()] * len(sources) if prefixes is None else prefixes
-        self._check_prefixes()
-        self._histories = [[BOS]] * len(sources)
-        most, given = model.config.max_length, config.max_new_tokens
-        new = [max(2 * len(source) + 20, config.shortest) if given is None else given for source in sources]
-        limits = [min(len(prefix) + each, most) for prefix, each in zip(self._prefixes, new, strict=True)]
-        self._limits = np.array(limits, np.int64)
+        self._pool, self._packed, self._prefix_cache = Pool(), packed or PackedWeights(), prefix_cache
+        if prefix_cache:  # which renews its own weights
+            if not self.continues or self._slides or self._copies > 1 or config.num_beams > 1:
+                raise ConfigError("what was read is kept for one sequence that does not slide: leave out prefix_cache")
+            self._pool, self._packed = prefix_cache.pool, prefix_cache.packed
+        self._prefixes = [()] * len(texts) if prefixes is None else prefixes
+        if self.continues:
+            begin = [BOS] if model.config.begin else []
+            self._texts = self._histories = [[*begin, *map(int, text)] for text in texts]
+            self._check_prompts(len(begin))
+        else:
+            self._texts, self._histories = texts, [[BOS]] * len(texts)
+            self._check_sources()
+        self._limits = np.array(self._room(), np.int64)  # tokens of each output, prefix and EOS included
 
-    def _check_room(self) -> None:
-        most, config = self.model.config.max_length, self.config
+    def _check_sources(self) -> None:
+        config, most, prefixes, count = self.config, self._model.config.max_length, self._prefixes, len(self._texts)
         if config.max_new_tokens is not None and config.max_new_tokens > most:
             raise ConfigError(f"max_new_tokens is {config.max_new_tokens}: this model writes at most {most} tokens")
         if config.shortest > most:
             raise ConfigError(f"min_new_tokens is {config.min_new_tokens}: this model writes at most {most} tokens")
-
-    def _check_prefixes(self) -> None:
-        prefixes, count = self._prefixes, len(self._sources)
+        check_ids(self._model, self._texts, "sentence {}")
         if len(prefixes) != count:
             raise DataError(f"there are {len(prefixes)} prefixes for {count} sentences: give one for each")
-        room = self.model.config.max_length - max(self.config.shortest, 1)
-        check_ids(self.model, prefixes, "the prefix of sentence {}", room)
+        check_ids(self._model, prefixes, "the prefix of sentence {}", most - max(config.shortest, 1))
         for number, prefix in enumerate(prefixes, 1):
             if self._end in prefix:
                 raise DataError(f"the prefix of sentence {number} has an end mark in it: give ids of text alone")
 
-    def texts_together(self, batch_size: int | None) -> int:
-        """Count the texts of a batch.  Raises ConfigError for less than 1."""
-        return check_batch_size(SENTENCES_AT_ONCE if batch_size is None else batch_size)
-
-    def _state(self, chosen: list[int], longest: int) -> DecoderState:
-        sources = [self._sources[index] for index in np.repeat(chosen, sequences_each(self.config))]
-        return Seq2SeqState(self.model, sources, self._pool, longest * self.config.num_beams, self._packed)
-
-
-class _Continuation(_Job):
-    """Prompts of a decoder-only model."""
-
-    def __init__(
-        self,
-        model: GPT,
-        prompts: Texts,
-        config: ContinuationConfig,
-        bad_words: Texts,
-        end: int,
-        packed: PackedWeights | None,
-        prefix_cache: PrefixCache | None,
-    ):
-        super().__init__(model, config, bad_words, end)
-        self._slides, self._prefix_cache = config.past_context == "slide", prefix_cache
-        sequences = max(sequences_each(config), config.num_beams)
-        if prefix_cache is not None and (sequences > 1 or self._slides):
-            raise ConfigError("what was read is kept for one sequence that does not slide: leave out prefix_cache")
-        self._pool, self._packed = Pool(), packed or PackedWeights()
-        if packed:
-            packed.renew(model.vector)
-        if prefix_cache:  # which renews its own
-            self._pool, self._packed = prefix_cache.pool, prefix_cache.packed
-        mark = [BOS] if model.config.begin else []
-        self._histories = [[*mark, *map(int, prompt)] for prompt in prompts]
-        self._prefixes = [()] * len(prompts)
-        self._check_prompts(len(mark))
-        self._limits = self._room()
-
     def _check_prompts(self, marks: int) -> None:
-        context, size, needed = self.model.config.max_length, self.model.config.vocab_size, max(self.config.shortest, 1)
-        for number, text in enumerate(self._histories, 1):
+        if any(map(len, self._prefixes)):
+            raise ConfigError("prefixes are of translations: put the beginning of an output into its prompt")
+        context, size, needed = (
+            self._model.config.max_length,
+            self._model.config.vocab_size,
+            max(self.config.shortest, 1),
+        )
+        for number, text in enumerate(self._texts, 1):
             if not text:
                 raise DataError(f"prompt {number} is empty: this model needs something to continue")
             if not (min(text) >= 0 and max(text) < size):
@@ -253,50 +199,42 @@ class _Continuation(_Job):
                     "written: shorten it, or let the context slide"
                 )
 
-    def _room(self) -> Array:
-        """Compute the new tokens that each output may have, EOS included, (B,)."""
-        context, given = self.model.config.max_length, self.config.max_new_tokens
+    def _room(self) -> list[int]:
+        most, given, least = self._model.config.max_length, self.config.max_new_tokens, self.config.shortest
         if self._slides:
-            most = max(context, self.config.shortest) if given is None else given
-            return np.full(len(self._histories), min(most, _ENDLESS), np.int64)
-        left = [context - len(text) for text in self._histories]
-        return np.array([each if given is None else min(each, given) for each in left], np.int64)
+            return [min(given or max(most, least), _ENDLESS)] * len(self._texts)
+        if self.continues:
+            return [min(most - len(text), given or most) for text in self._texts]
+        new = [given or max(2 * len(source) + 20, least) for source in self._texts]
+        return [min(len(prefix) + each, most) for prefix, each in zip(self._prefixes, new, strict=True)]
 
     def texts_together(self, batch_size: int | None) -> int:
-        """Count the texts of a batch of this many sequences.  Raises ConfigError for less than 1."""
-        sequences = check_batch_size(SEQUENCES_AT_ONCE if batch_size is None else batch_size)
-        return max(1, sequences // max(sequences_each(self.config), self.config.num_beams))
+        """Count the texts of a batch.  Raises ConfigError for a batch_size below 1."""
+        check_batch_size(1 if batch_size is None else batch_size)
+        if self.continues:
+            return max(1, (batch_size or SEQUENCES_AT_ONCE) // max(self._copies, self.config.num_beams))
+        return batch_size or SENTENCES_AT_ONCE
 
-    def _state(self, chosen: list[int], longest: int) -> DecoderState:
-        texts, copies = [self._histories[index] for index in chosen], sequences_each(self.config)
-        return GPTState(self.model, texts, self._pool, copies, self._slides, longest, self._packed, self._prefix_cache)
-
-
-def _job(
-    model: Seq2Seq | GPT,
-    texts: Texts,
-    config: GenerationConfig | None,
-    bad_words: Texts,
-    end: int,
-    *,
-    prefixes: Texts | None = None,
-    packed: PackedWeights | None = None,
-    prefix_cache: PrefixCache | None = None,
-) -> _Translation | _Continuation:
-    if isinstance(model, GPT):
-        if prefixes is not None:
-            raise ConfigError("prefixes are of translations: put the beginning of an output into its prompt")
-        return _Continuation(model, texts, config or ContinuationConfig(), bad_words, end, packed, prefix_cache)
-    if prefix_cache is not None:
-        raise ConfigError("a prefix cache is of prompts: leave out prefix_cache")
-    return _Translation(model, texts, config or GenerationConfig(), bad_words, end, prefixes, packed)
+    def begin(self, chosen: list[int]) -> tuple[DecoderState, Constraints]:
+        """Read the texts with these numbers, and set the limits of their outputs."""
+        model, config, repeated = self._model, self.config, np.repeat(chosen, self._copies)
+        room = int(self._limits[chosen].max())
+        if self.continues:
+            texts, packed = [self._texts[index] for index in chosen], self._packed
+            state = GPTState(model, texts, self._pool, self._copies, self._slides, room, packed, self._prefix_cache)
+        else:
+            texts = [self._texts[index] for index in repeated]
+            state = Seq2SeqState(model, texts, self._pool, room * config.num_beams, self._packed)
+        histories, prefixes = ([each[index] for index in repeated] for each in (self._histories, self._prefixes))
+        processors = LogitsProcessors(config, self._bad_words, histories, model.config.begin_row)
+        limits, earliest = self._limits[repeated], min(config.min_new_tokens, _ENDLESS)
+        return state, Constraints(limits, prefixes, earliest, config.forced_eos, processors, self._end)
 
 
-def check_batch_size(batch_size: int) -> int:
-    """Return it.  Raises ConfigError for a batch of less than 1."""
+def check_batch_size(batch_size: int) -> None:
+    """Raise ConfigError for a batch of less than 1."""
     if batch_size < 1:
         raise ConfigError(f"batch_size is {batch_size}: it must be at least 1")
-    return batch_size
 
 
 def check_ids(model: Seq2Seq, texts: Texts, name: str, limit: int | None = None) -> None:
