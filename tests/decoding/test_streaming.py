@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from toolkit.decoding import ContinuationConfig, generate, stream
+from toolkit.decoding import ContinuationConfig, GenerationConfig, generate, stream
 from toolkit.decoding.logits_processors import Constraints
 from toolkit.decoding.loop import GenerationLoop
 from toolkit.decoding.state import GPTState
@@ -14,6 +14,7 @@ from toolkit.nn.memory import Pool
 from toolkit.tokenization.special import BOS, EOS
 
 PROMPTS = [[20, 21, 22], [], [30, 17, 30], [18], [20, 21, 22]]
+GREEDY = GenerationConfig()
 LONGER = {"past_context": "slide", "max_new_tokens": 20}
 
 
@@ -113,7 +114,7 @@ def test_beams_are_not_watched(random_gpt):
 def make_loop(model, most):
     texts = [[BOS, *prompt] for prompt in PROMPTS]
     constraints = Constraints(np.full(len(texts), most), min_new_tokens=most, forced_eos="none")
-    return GenerationLoop(GPTState(model, texts, Pool()), constraints, 1.0)
+    return GenerationLoop(GPTState(model, texts, Pool()), constraints, GREEDY)
 
 
 def test_whoever_ends_leaves_and_the_others_go_on_as_before(random_gpt):

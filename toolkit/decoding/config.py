@@ -14,6 +14,7 @@ _LEAST = {
     "top_k": 0,
     "no_repeat_ngram_size": 0,
     "seed": 0,
+    "temperature": 0,
 }
 # What only sampling heeds, and the values that ask for nothing.
 _OF_SAMPLING = {"temperature": (0, 1), "top_k": (0,), "top_p": (1,), "min_p": (0,)}
@@ -74,8 +75,6 @@ class GenerationConfig:
                 f"min_new_tokens is {self.min_new_tokens}, but max_new_tokens {self.max_new_tokens} leaves no room for "
                 "so many: raise the one or lower the other"
             )
-        if self.temperature < 0:
-            raise ConfigError(f"temperature is {self.temperature}: it must be at least 0")
         for name in ("top_p", "min_p"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must lie between 0 and 1")
@@ -117,8 +116,13 @@ class GenerationConfig:
         return self.do_sample and self.temperature > 0
 
     @property
+    def sequences_each(self) -> int:
+        """The sequences with which decoding begins for each text: one for each sample, otherwise one."""
+        return self.num_return_sequences if self.samples else 1
+
+    @property
     def shortest(self) -> int:
-        """The fewest new tokens that an output can have, a forced end mark included."""
+        """The fewest new tokens that an output can have, a forced EOS included."""
         return self.min_new_tokens + (self.forced_eos != "none")
 
     def _check_types(self) -> None:

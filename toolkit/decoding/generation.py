@@ -9,7 +9,7 @@ import numpy as np
 from toolkit.decoding.config import ContinuationConfig, GenerationConfig
 from toolkit.decoding.hypothesis import Hypothesis, Observer
 from toolkit.decoding.logits_processors import BadWords, Constraints, LogitsProcessors
-from toolkit.decoding.loop import StoppingCriteria, check_stopping, decode, make_loop, sequences_each
+from toolkit.decoding.loop import GenerationLoop, StoppingCriteria, check_stopping, decode
 from toolkit.decoding.state import DecoderState, GPTState, PrefixCache, Seq2SeqState
 from toolkit.decoding.step import PackedWeights
 from toolkit.errors import ConfigError, DataError, ModelError
@@ -115,7 +115,7 @@ def _written(
     if several:
         yield from best.ids
         return best
-    loop = make_loop(state, constraints, job.config, [number])
+    loop = GenerationLoop(state, constraints, job.config, [number])
     while not loop.done:
         with around():
             _, (token,) = loop.step()
@@ -145,7 +145,7 @@ class _Job:
             raise ConfigError(f"end is {end}: it must be a special id, below {len(SPECIAL_TOKENS)}")
         self.continues = isinstance(model, GPT)
         self.config = config = config or (ContinuationConfig() if self.continues else GenerationConfig())
-        self._model, self._end, self._copies = model, end, sequences_each(config)
+        self._model, self._end, self._copies = model, end, config.sequences_each
         self._slides = self.continues and config.past_context == "slide"
         self._bad_words = BadWords(bad_words, model.config.vocab_size, end)
         if packed is not None:

@@ -16,36 +16,32 @@ from toolkit.functional.arrays import Array
 # Tokens that there is room for at first; where that is not enough, it doubles.
 _FIRST_ROOM = 64
 
-# Chooses the next tokens: logits (N, V), the sequence of each row (N,), the number of tokens so far -> ids (N,).
-Choose = Callable[[Array, Array, int], Array]
-
 # Receives the tokens of a sequence one by one, and returns True to end it with that token.
 StoppingCriteria = Callable[[int], bool]
 
 
-def most_probable(logits: Array, _sequences: Array, _step: int) -> Array:
-    """Choose greedily: the order of logits is the order of probabilities, so nothing is normalised."""
-    return logits.argmax(axis=1)
-
-
 class GenerationLoop:
-    """Sequences that grow by a token a step; those that have ended leave the batch.
+    """Greedy search or sampling: sequences that grow by a token a step; those that have ended leave the batch.
 
     The caller of `step` decides when, and may look at the outputs in between, so that streaming needs no threads.
+    numbers: of the texts. Every sample has its own generator, seeded by the seed, its text and its place among them.
     """
 
     def __init__(
         self,
         state: DecoderState,
         constraints: Constraints,
-        length_penalty: float,
-        choose: Choose = most_probable,
+        config: GenerationConfig,
+        numbers: Sequence[int] = (),
         observer: Observer | None = None,
     ):
         count = len(constraints.limits)
-        self._state, self._constraints, self._choose = state, constraints, choose
-        self._observer = observer
-        self._length_penalty, self.eos = length_penalty, constraints.end
+        self._state, self._constraints, self._observer = state, constraints, observer
+        self._sampler = None
+        if config.samples:
+            keys = [(config.seed, number, sample) for number in numbers for sample in range(config.sequences_each)]
+            self._sampler = Sampler(config, keys, observer)
+        self._length_penalty, self.eos = config.length_penalty, constraints.end
         self._sequences, self._last = np.arange(count), state.begin
         self._goes_on = np.ones(count, bool)  # of each of `_sequences`: False until it has left the state
         self._written = np.empty((count, _FIRST_ROOM), np.int64)
@@ -75,7 +71,9 @@ class GenerationLoop:
         own, at_limit = self._constraints.impose(logits, normalizers, sequences, step, written)
         if self._observer is not None:
             self._observer.constrained(logits, normalizers)
-        self._last = last = self._choose(logits, sequences, step)
+        # The order of logits is the order of probabilities: greedy search normalises nothing.
+        last = self._sampler.choose(logits, sequences, step) if self._sampler else logits.argmax(axis=1)
+        self._last = last
         if self._observer is not None:
             self._observer.chosen(last)
         self._log_probs[sequences, step] = own[np.arange(len(last)), last] - normalizers
@@ -107,43 +105,17 @@ class GenerationLoop:
 
     def hypotheses(self) -> list[Hypothesis]:
         """Return the output of every sequence so far, in order."""
-        count, lengths = len(self._lengths), self._lengths
+        lengths = self._lengths
         finished = self._stopped.copy()
         begun = np.flatnonzero(lengths)
         last = self._written[begun, lengths[begun] - 1]
         finished[begun] |= self._constraints.ended_by_itself(begun, lengths[begun], last)
-        most = lengths.max(initial=0)
-        tokens, parts = self._written[:, :most].tolist(), self._log_probs[:, :most].tolist()
-        return [
-            self._hypothesis(tokens[index][: lengths[index]], parts[index][: lengths[index]], bool(finished[index]))
-            for index in range(count)
-        ]
-
-    def _hypothesis(self, tokens: list[int], log_probs: list[float], finished: bool) -> Hypothesis:
-        ids = tokens[:-1] if tokens and tokens[-1] == self.eos else tokens
-        return hypothesis_of(ids, log_probs, self._length_penalty, finished)
-
-
-def sequences_each(config: GenerationConfig) -> int:
-    """Count the sequences with which decoding begins for each text: one for each sample, otherwise one."""
-    return config.num_return_sequences if config.samples else 1
-
-
-def make_loop(
-    state: DecoderState,
-    constraints: Constraints,
-    config: GenerationConfig,
-    numbers: Sequence[int],
-    observer: Observer | None = None,
-) -> GenerationLoop:
-    """Set up greedy search or sampling of `sequences_each` outputs for every text.
-
-    numbers: of the texts. Every sample has its own generator, seeded by the seed, its text and its place among them.
-    """
-    if not config.samples:
-        return GenerationLoop(state, constraints, config.length_penalty, observer=observer)
-    keys = [(config.seed, number, sample) for number in numbers for sample in range(config.num_return_sequences)]
-    return GenerationLoop(state, constraints, config.length_penalty, Sampler(config, keys, observer), observer)
+        found = []
+        for written, log_probs, length, ended in zip(self._written, self._log_probs, lengths, finished, strict=True):
+            tokens = written[:length].tolist()
+            ids = tokens[:-1] if tokens[-1:] == [self.eos] else tokens
+            found.append(hypothesis_of(ids, log_probs[:length].tolist(), self._length_penalty, bool(ended)))
+        return found
 
 
 def decode(
@@ -160,7 +132,7 @@ def decode(
     """
     if config.num_beams > 1:
         return beam_search(state, constraints, config, observer)
-    loop, count = make_loop(state, constraints, config, numbers, observer), sequences_each(config)
+    loop, count = GenerationLoop(state, constraints, config, numbers, observer), config.sequences_each
     outputs = loop.run(None if stopping is None else [stopping() for _ in constraints.limits])
     groups = (outputs[begin : begin + count] for begin in range(0, len(outputs), count))
     return [sorted(group, key=lambda hypothesis: -hypothesis.score) for group in groups]

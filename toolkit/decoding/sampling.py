@@ -221,7 +221,8 @@ class Sampler:
         self._generators = [np.random.default_rng(key) for key in keys]
         self._uniform = np.empty((len(keys), _NUMBERS))
 
-    def __call__(self, logits: Array, sequences: Array, step: int) -> Array:
+    def choose(self, logits: Array, sequences: Array, step: int) -> Array:
+        """Choose the next tokens of sequences that have `step` each.  Shapes: (N, V), (N,) -> (N,)."""
         place = step % _NUMBERS
         if place == 0:
             for sequence in sequences:
