@@ -1,4 +1,4 @@
-"""How a text was decoded: its tokens, the candidates of every step, the search as a tree, and attention.
+"""Pages on one decoded text: its tokens, the candidates of every step, the search as a tree, and attention.
 
 `translation_page` is for a translator, with cross-attention; `generation_page` for a language model, with
 self-attention.

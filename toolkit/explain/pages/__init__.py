@@ -1,4 +1,4 @@
-"""What a page is made of, and how it is shown in a terminal and in a browser."""
+"""Pages: their blocks, written for a terminal and for a browser, and drawings of maps and curves."""
 
 from toolkit import submodules
 

@@ -1,4 +1,4 @@
-"""What an explanation is made of, whether it is read in a terminal or in a browser.
+"""The blocks of an explanation, whether it is read in a terminal or in a browser.
 
 A topic builds a `Page`; `toolkit.explain.pages.terminal` and `toolkit.explain.pages.html` show it. Blocks hold the
 numbers themselves, in full; how many of them fit, and to how many decimals, is decided where they are shown.
@@ -107,7 +107,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Tree:
-    """How a beam search grew."""
+    """The tree that a search grew."""
 
     name: str
     root: Branch
@@ -115,7 +115,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Erratum:
-    """Where a founding document is wrong: what it prints, and what comes out."""
+    """A place where a founding document is wrong: what it prints, and what comes out."""
 
     document: str  # "004"
     place: str  # "scores of row 2"

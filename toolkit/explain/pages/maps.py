@@ -264,7 +264,8 @@ class _Shape:
         wanted = max(inside, *ends) if self.leaning else inside
         self.title = math.ceil(1.7 * _TITLE) if heat.name else 0
         self.width = max(self.left + wanted, text_width(seen(heat.name)) * _TITLE * 1.1)
-        self.notes = _wrapped(seen(heat.note), max(self.width, 320) / _NOTE)
+        fit = int(max(self.width, 320) / (0.65 * _NOTE))  # letters of a middle width
+        self.notes = wrapped(seen(heat.note), fit) if heat.note else []
         self.width = math.ceil(max(self.width, *(text_width(line) * _NOTE for line in self.notes), 0))
 
 
@@ -355,14 +356,3 @@ def _bar(drawing: Drawing, scale: Scale, masks: bool, place: tuple[float, float]
         end += 60
     drawing.width = max(drawing.width, end + 40)
     return y + 9
-
-
-def _wrapped(text: str, width: float) -> list[str]:
-    """Cut a text into lines, each at most `width` heights of its font wide if its words are not wider."""
-    lines: list[str] = []
-    for word in text.split():
-        if lines and text_width(f"{lines[-1]} {word}") <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return lines

@@ -1,4 +1,4 @@
-"""Training curves: what is read from a log, and what is drawn of it."""
+"""Training logs: what is read from one, and what is drawn of it."""
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
