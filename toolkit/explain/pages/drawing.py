@@ -63,7 +63,7 @@ class Cells:
     def svg(self, full: bool) -> list[str]:
         """Write the elements.  full: with every value to its last digit."""
         rows, columns, _ = self.colors.shape
-        size = _number(self.size)
+        size = f'width="{_number(self.size)}" height="{_number(self.size)}"'
         if rows * columns > _MOST_CELLS:
             address = f"data:image/png;base64,{base64.b64encode(png_bytes(self.colors)).decode()}"
             return [
@@ -72,16 +72,17 @@ class Cells:
                 f'href="{address}"/>'
             ]
         lines = ['<g stroke="#ffffff">' if self.size >= _LINED else "<g>"]
-        for row, column in np.ndindex(rows, columns):
-            value = self.values[row, column]
-            number = "masked" if self.hidden[row, column] else f"{value:.4f}"
-            name = f"{seen(self.rows[row])} → {seen(self.columns[column])}: {number}"
-            lines.append(
-                f'<rect x="{_number(self.x + column * self.size)}" y="{_number(self.y + row * self.size)}" '
-                f'width="{size}" height="{size}" fill="#{self.colors[row, column].tobytes().hex()}"'
-                + (f' data-value="{value.item()!r}"' if full else "")
-                + f"><title>{escape(name)}</title></rect>"
-            )
+        names = [escape(seen(name)) for name in self.columns]
+        at = [_number(self.x + column * self.size) for column in range(columns)]
+        fills = iter(self.colors.reshape(-1, 3).tolist())
+        for row, (values, dark) in enumerate(zip(self.values.tolist(), self.hidden.tolist(), strict=True)):
+            place, label = f'y="{_number(self.y + row * self.size)}" {size}', escape(seen(self.rows[row]))
+            for x, name, value, masked in zip(at, names, values, dark, strict=True):
+                exact = f' data-value="{value!r}"' if full else ""
+                number = "masked" if masked else f"{value:.4f}"
+                fill = bytes(next(fills)).hex()
+                title = f"<title>{label} → {name}: {number}</title>"
+                lines.append(f'<rect x="{x}" {place} fill="#{fill}"{exact}>{title}</rect>')
         return [*lines, "</g>"]
 
     def draw(self, axes: Any) -> None:
