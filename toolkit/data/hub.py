@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from toolkit.data.lines import opened
 from toolkit.errors import DataError
 from toolkit.untrusted import read_bytes
 
@@ -14,17 +15,22 @@ Batch = Mapping[str, list[Any]]
 
 _SECONDS_TO_ANSWER = 10
 _LONGEST_REASON = 200
+_PARQUET = b"PAR1"
 _CARD_BYTES = 1 << 21  # of a README.md
 
 
-def load_file(builder: str, path: Path, **options: Any) -> Any:
-    """Load the rows of a file as a `datasets.IterableDataset`; `builder` is one of its parsers: "csv", "parquet", ...
-
-    Raises DataError for what `datasets` refuses.
-    """
+def parquet_batches(path: Path, size: int) -> Iterator[Batch]:
+    """Yield the rows of a Parquet file, `size` at a time, as lists by column; failures are DataErrors."""
+    with opened(path) as file:
+        # The format has its name at either end: a file that was cut off is told from one that is damaged within.
+        first, length = file.read(len(_PARQUET)), file.seek(0, os.SEEK_END)
+        file.seek(max(0, length - len(_PARQUET)))
+        if length < 2 * len(_PARQUET) or first != _PARQUET or file.read() != _PARQUET:
+            raise DataError(f"{path} is cut off, or is not a Parquet file: copy it again, or write it anew")
     # A pattern that matches this file only: brackets in its name would otherwise be read as one.
     files = {"train": [glob.escape(str(path.resolve()))]}
-    return _streamed(str(path), builder, data_files=files, **options)["train"]
+    rows = _streamed(str(path), "parquet", data_files=files, batch_size=size)["train"]
+    yield from batches_of(rows, str(path), size)
 
 
 def load_split(name: str, config: str, split: str) -> Any:

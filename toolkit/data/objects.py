@@ -1,13 +1,12 @@
 """Objects with named fields: the rows of JSON lines, a JSON list, a Parquet file, or of what `datasets` loads."""
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from toolkit.data.hub import Batch, batches_of, load_file
+from toolkit.data.hub import parquet_batches
 from toolkit.data.lines import LONGEST_TEXT, chunks_of, decoded, lines_of, opened, refuse_pipe
 from toolkit.errors import DataError
 from toolkit.untrusted import UnfitError, parse_json
@@ -16,7 +15,6 @@ TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 
 _OBJECT_SUFFIXES = TABLE_SUFFIXES[2:]
 _COMPRESSED = ".gz"  # after any of them but the last
-_PARQUET = b"PAR1"
 _TOGETHER = 100  # rows of a Parquet file
 
 
@@ -121,17 +119,6 @@ def json_kind(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     kinds = {dict: "an object", list: "a list", str: "text", int: "a number", float: "a number"}
     return kinds[type(value)]
-
-
-def parquet_batches(path: Path, together: int) -> Iterator[Batch]:
-    """Read the rows of a Parquet file, some together. Raises DataError for what is no whole Parquet file."""
-    with opened(path) as file:
-        # The format has its name at either end: a file that was cut off is told from one that is damaged within.
-        first, length = file.read(len(_PARQUET)), file.seek(0, os.SEEK_END)
-        file.seek(max(0, length - len(_PARQUET)))
-        if length < 2 * len(_PARQUET) or first != _PARQUET or file.read() != _PARQUET:
-            raise DataError(f"{path} is cut off, or is not a Parquet file: copy it again, or write it anew")
-    yield from batches_of(load_file("parquet", path, batch_size=together), str(path), together)
 
 
 def _parquet_objects(path: Path) -> Iterator[Item]:

@@ -15,9 +15,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from toolkit.data.hub import Batch, batches_of, load_split
+from toolkit.data.hub import Batch, batches_of, load_split, parquet_batches
 from toolkit.data.lines import LONGEST_LINE, LONGEST_TEXT, lines_of, path_mode, refuse_pipe
-from toolkit.data.objects import TABLE_SUFFIXES, is_json_list, json_objects, parquet_batches, table_suffix, unpacked
+from toolkit.data.objects import TABLE_SUFFIXES, is_json_list, json_objects, table_suffix, unpacked
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization.normal_form import normal_form
