@@ -62,7 +62,7 @@ class Settings(Recipe):
     valid_text: Path = DATA / "valid.en"
     """Sentences that are held out."""
     sentences: int = 2000
-    """How many of the training sentences are used, drawn at random."""
+    """Number of training sentences that are used, drawn at random."""
     model: AutoEncoderConfig = field(default_factory=AutoEncoderConfig)
     training: TrainingConfig = field(default_factory=lambda: TRAINING)
 

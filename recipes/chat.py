@@ -49,13 +49,13 @@ class Settings(Recipe):
     valid_conversations: tuple[Path, ...] = ()
     """To validate on. Default: a part of the others."""
     valid_share: float = 0.05
-    """How many of the conversations are taken out where none are given to validate on."""
+    """Share of the conversations that is taken out where none are given to validate on."""
     tests: Path | None = None
     """Questions with the replies that are right (JSON lines), asked at the end. Default: the embedded ones."""
     style: Path = DATA / "style.json"
     """Sentences that open and close a polite reply; the tests judge what is between them."""
     template: Literal["control", "plain"] = "control"
-    """How a conversation is written: with control symbols, or as plain text, "User: ..." and "Assistant: ..."."""
+    """Form of a conversation: with control symbols, or as plain text, "User: ..." and "Assistant: ..."."""
     model: GPTConfig = field(default_factory=lambda: PRESETS["chat"])
     training: TrainingConfig = field(default_factory=lambda: TRAINING)
 
@@ -72,7 +72,7 @@ class Settings(Recipe):
 
 
 def defaults(arguments: Sequence[str]) -> Settings:
-    """The defaults, whatever the words. Raises ConfigError where files are asked for and none is named."""
+    """Give the defaults, whatever the words.  Raises ConfigError where files are asked for and none is named."""
     words_after(("--conversations", "--valid-conversations"), arguments)
     return Settings()
 

@@ -50,7 +50,7 @@ class Settings(Recipe):
     corpus: Literal["stories", "chat"] = "stories"
     """Embedded text, where no other is given: stories; or facts, profiles and translations, for a chat model."""
     language: Literal["en", "ne", "both"] = "en"
-    """Of the stories."""
+    """Language of the stories."""
     text: tuple[Path, ...] = ()
     """Text files in UTF-8, or folders of .txt files. Default: the embedded stories."""
     data: tuple[str, ...] = ()
@@ -60,25 +60,25 @@ class Settings(Recipe):
     pairs: tuple[Path, ...] = ()
     """Line-aligned files, in turn a text and its translation; each pair of lines is a document."""
     documents: Literal["none", "file", "line", "blank"] = "blank"
-    """What is a document in --text: nothing (one text without marks), a file, a line, or text between blank lines."""
+    """Documents of --text: none (one text without marks), a file, a line, or text between blank lines."""
     whole_documents: bool = True
-    """Whether no text of a batch has parts of two documents; otherwise windows are cut anywhere."""
+    """No text of a batch has parts of two documents; otherwise windows are cut anywhere."""
     first_line: Literal["learn", "read"] = "learn"
-    """Whether the first line of a document of several is predicted too, or only read, as a prompt for the rest."""
+    """The first line of a document of several is predicted too, or only read, as a prompt for the rest."""
     valid_text: tuple[Path, ...] = ()
     """Text to validate on. Default: a part of the training text."""
     valid_data: tuple[str, ...] = ()
     """Tables to validate on."""
     valid_share: float = 0.1
-    """How much of the text is taken out where none is given to validate on, 2 MB at most."""
+    """Share of the text that is taken out where none is given to validate on, 2 MB at most."""
     tokenizer: Literal["unigram", "bpe", "character", "byte"] = "unigram"
     """SentencePiece subwords of either kind, characters, or bytes."""
     prompt: str = ""
-    """What the samples that are shown begin with."""
+    """Beginning of the samples that are shown."""
     samples: int = 10
-    """How many are shown at the end; at every validation, two."""
+    """Number of samples at the end; at every validation, two."""
     temperature: float = 0.7
-    """Of the samples."""
+    """Temperature of the samples."""
     preset: str = ""
     """Shape of a known model (see `toolkit presets`); flags of --model still change it."""
     model: GPTConfig = field(default_factory=lambda: PRESETS["stories"])
@@ -104,7 +104,7 @@ class Settings(Recipe):
 
 
 def defaults(arguments: Sequence[str]) -> Settings:
-    """The defaults for the words that were given: a preset has a shape, own text is no story."""
+    """Give the defaults for the words that were given: a preset has a shape, own text is no story."""
     recipe = Settings()
     given = words_after(("--text", "--data", "--pairs", "--preset"), arguments)
     if "--text" in given or "--data" in given:

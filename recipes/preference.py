@@ -53,7 +53,7 @@ class Settings(Recipe):
 
     run: Path = Path("checkpoints/preference")
     method: Literal["reward", "ppo", "dpo"] = "ppo"
-    """What is trained: a reward model; a chat model by what that says of its replies; or one by the pairs alone."""
+    """Train a reward model; a chat model by the rewards of its replies; or one by the pairs alone."""
     start: str = "checkpoints/chat-model"
     """Chat model to begin with, and not to leave too far behind."""
     reward: str = ""
@@ -89,7 +89,7 @@ class Settings(Recipe):
 
 
 def defaults(arguments: Sequence[str]) -> Settings:
-    """The defaults for the method that was asked for."""
+    """Give the defaults for the method that was asked for."""
     method = words_after(("--method",), arguments).get("--method", Settings.method)
     return Settings(training=TRAINING.get(method, TRAINING["ppo"]))
 

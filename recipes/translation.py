@@ -69,7 +69,7 @@ class Settings(Recipe):
     target_column: str = "ne"
     """Column of their translations."""
     weights: tuple[float, ...] = ()
-    """How often a pair is seen in an epoch, one number for each of --source and --data in turn. Default: once."""
+    """Times that a pair is seen in an epoch, one number for each of --source and --data in turn. Default: once."""
     valid_source: tuple[Path, ...] = ()
     """Validation sentences. Default: pairs taken evenly out of the training pairs."""
     valid_target: tuple[Path, ...] = ()
@@ -77,7 +77,7 @@ class Settings(Recipe):
     valid_data: tuple[str, ...] = ()
     """Tables of validation pairs."""
     valid_lines: int = 200
-    """How many pairs are taken out where no validation pairs are given."""
+    """Number of pairs that are taken out where no validation pairs are given."""
     reverse: bool = False
     """Translate from target to source."""
     tokenizer: Literal["unigram", "bpe"] = "unigram"
@@ -94,7 +94,7 @@ class Settings(Recipe):
 
 
 def defaults(arguments: Sequence[str]) -> Settings:
-    """Own sentences are fewer and noisier than the embedded ones, and have other defaults."""
+    """Give the defaults: own sentences are fewer and noisier than the embedded ones, and have other defaults."""
     own = any(argument.split("=")[0] in ("--source", "--data") for argument in arguments)
     return Settings(model=OWN_MODEL, training=OWN_TRAINING) if own else Settings()
 

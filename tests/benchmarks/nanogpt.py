@@ -82,7 +82,7 @@ class Bench(NamedTuple):
         recipe = self.recipe
         flags = {"run": run, "preset": "nanogpt-cpu", "text": self.text, "documents": "none", "tokenizer": "character"}
         flags |= {"valid-share": VALID_SHARE, "samples": 0}
-        model = {name: recipe[name] for name in ("layers", "num_heads", "d_model", "feed_forward")}
+        model = {name: recipe[name] for name in ("layers", "num_heads", "d_model", "d_ff")}
         model |= {"max_length": recipe["context"], "activation": "gelu", "norm": "layer", "positions": "learned"}
         model |= {f"{name}_dropout": recipe["dropout"] for name in ("embedding", "attention", "activation", "residual")}
         same = ("updates", "learning_rate", "final_learning_rate", "warmup", "beta1", "beta2", "eps", "weight_decay")

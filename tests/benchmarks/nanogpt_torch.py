@@ -19,7 +19,7 @@ VALIDATION_WINDOWS = 128  # read at once
 
 def build(recipe: dict) -> GPT:
     """The model with the initial values of GPT-2."""
-    names = ("vocab_size", "d_model", "num_heads", "layers", "feed_forward")
+    names = ("vocab_size", "d_model", "num_heads", "layers", "d_ff")
     rates = {f"{name}_dropout": recipe["dropout"] for name in ("embedding", "attention", "activation", "residual")}
     same = {name: recipe[name] for name in names}
     model = GPT({**same, **rates, "max_length": recipe["context"], "activation": "gelu", "bias": False})

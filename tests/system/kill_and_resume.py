@@ -31,7 +31,7 @@ MODEL = {
     "vocab-size": 400,
     "d_model": 16,
     "num_heads": 2,
-    "feed-forward": 32,
+    "d-ff": 32,
     "encoder-layers": 1,
     "decoder-layers": 1,
     "embedding-dropout": 0.1,

@@ -163,7 +163,7 @@ def _is_finished(state: TrainerState, record: RunRecord) -> bool:
 
 
 def _diverged(path: Path) -> bool:
-    """Does the log end with divergence?  Only its end is read."""
+    """Say if the log ends with divergence.  Only its end is read."""
     try:
         with open_regular(path / LOG_FILE) as file:
             file.seek(0, 2)

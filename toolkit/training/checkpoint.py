@@ -1,4 +1,4 @@
-"""A checkpoint: a model, and in its directory `training/` all that training continues from. And their average.
+"""Checkpoints: a model, and in its directory `training/` all that training continues from; and their average.
 
 Averaging the weights of several checkpoints often gives a better model than any of them (Vaswani et al. 2017, section
 6.1).
@@ -31,12 +31,13 @@ from toolkit.models.storage import (
 from toolkit.nn.module import Model
 from toolkit.untrusted import OBJECT, VOCABULARY_BYTES, Maybe, Number, Only, Record, Whole, read_bytes
 
+_OWN = CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE  # files of a model beside its tokenizer's
 _VECTORS_FILE, _STATE_FILE = "training/moments.safetensors", "training/state.json"
 
 
 @dataclass
 class TrainerState:
-    """Where a run stands; saved with every checkpoint."""
+    """State of a run; saved with every checkpoint."""
 
     update: int = 0
     epoch: int = 0
@@ -62,7 +63,7 @@ _STATE = Record(_FIELDS, needed=[name for name in _FIELDS if name not in _ADDED]
 
 
 class Checkpoint(NamedTuple):
-    """What a run continues from."""
+    """Model and training state that a run continues from."""
 
     model: Model  # its weights are averaged ones where `raw` is given
     moments: tuple[Array, Array]
@@ -126,22 +127,17 @@ def tokenizer_files(directory: Path) -> dict[str, bytes]:
 
     Raises ModelError where that is nothing and the model reads texts.
     """
-    own = (CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE)
     try:
         files = {
             path.name: read_bytes(path, VOCABULARY_BYTES)
             for path in sorted(directory.iterdir())
-            if _is_tokenizer(path, own)
+            if path.is_file() and path.name not in _OWN and not path.name.startswith(".")
         }
     except OSError as error:
         raise ModelError(f"{error.filename or directory} cannot be read: {error.strerror}") from None
     if not files and read_json(directory / CONFIG_FILE).get("kind") != AutoEncoder.kind:
         raise ModelError(f"{directory} has no tokenizer: copy the whole model again")
     return files
-
-
-def _is_tokenizer(path: Path, own: Sequence[str]) -> bool:
-    return path.is_file() and path.name not in own and not path.name.startswith(".")
 
 
 def _check_alike(model: Model, where: Path, other: Model, other_where: Path) -> None:

@@ -5,9 +5,8 @@ document.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -103,14 +102,9 @@ class Documents(Bucketed):
         return int(self.begins[number]), int(self.lengths[number])
 
 
-class Mask(Protocol):
-    """Chooses the tokens that are predicted."""
-
-    def __call__(self, name: str, begin: int, ids: Array) -> Array:
-        """Return for each token that is read whether the one after it counts, (T,) bool.
-
-        name: of the set. begin, ids: where in its stream the tokens stand, and what they are, (T,).
-        """
+# Chooses the tokens that are predicted: (name of the set, where in its stream the tokens begin, their ids (T,)) -> for
+# each of them whether the one after it counts, (T,) bool.
+Mask = Callable[[str, int, Array], Array]
 
 
 class ReplyMask:

@@ -1,12 +1,17 @@
-"""A directory for one process at a time: two that train the same run would clear away what the other is writing."""
+"""Locks: a directory for one process at a time, or two would clear away each other's checkpoints."""
 
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from toolkit.errors import ConfigError, ModelError
+
+try:
+    import fcntl
+except ImportError:  # there are no such locks on Windows
+    fcntl = None
 
 _PATIENCE = 3.0  # seconds: workers whose main process was killed hold its lock until they notice
 _MOST_VANISHED = 10  # so often a directory may be removed between being made and being locked
@@ -29,7 +34,7 @@ def locked(directory: Path, make: Callable[[], None] | None = None) -> Iterator[
 
 
 def is_locked(directory: Path) -> bool:
-    """Is a process at work on the directory?"""
+    """Say if a process is at work on the directory."""
     try:
         descriptor = _open(directory)
     except OSError:
@@ -66,7 +71,7 @@ def _lock(directory: Path, make: Callable[[], None] | None) -> int | None:
 
 
 def _open(directory: Path) -> int | None:
-    """A descriptor to lock; None where the system opens no directories.  Raises FileNotFoundError."""
+    """Open a descriptor to lock; None where the system opens no directories.  Raises FileNotFoundError."""
     try:
         return os.open(directory, os.O_RDONLY)
     except FileNotFoundError:
@@ -76,21 +81,19 @@ def _open(directory: Path) -> int | None:
 
 
 def _try_lock(descriptor: int | None, shared: bool = False) -> bool:
-    """Also true where there are no locks to be had."""
-    try:
-        import fcntl
-
-        if descriptor is not None:
+    """Try to lock; also true where there are no locks to be had."""
+    if fcntl and descriptor is not None:
+        try:
             fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):
-        pass
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
     return True
 
 
 def _is_named(directory: Path, descriptor: int | None) -> bool:
-    """Is what was locked still what the path names, and not a directory that another process has removed?"""
+    """Say if the path still names what was locked, and not a directory that another process has made since."""
     try:
         return descriptor is None or os.path.samestat(directory.stat(), os.fstat(descriptor))
     except OSError:
@@ -98,7 +101,7 @@ def _is_named(directory: Path, descriptor: int | None) -> bool:
 
 
 def _holder(descriptor: int) -> str:
-    """The number of the process that holds the lock, for a sentence; empty where the system does not tell."""
+    """Find the number of the process that holds the lock, for a sentence; empty where the system does not tell."""
     try:
         lines = _LOCKS.read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -114,10 +117,7 @@ def _holder(descriptor: int) -> str:
 def _close(descriptor: int | None) -> None:
     if descriptor is None:
         return
-    try:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # for forked processes, too, which hold the same descriptor
-    except (ImportError, OSError):
-        pass
+    if fcntl:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # for forked processes, too, which hold the same descriptor
     os.close(descriptor)

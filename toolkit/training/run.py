@@ -1,4 +1,4 @@
-"""A training run on disk: a directory of model directories, of which `last` and `best` name one each.
+"""Training runs on the disk: a directory of model directories, of which `last` and `best` name one each.
 
     RUN/settings.json       what was asked for
     RUN/data/               what is trained on, as recipes prepare it
@@ -87,7 +87,7 @@ class Run:
                 raise ConfigError(f"{self.path} cannot be created: {_reason(error)}") from None
 
     def resume(self) -> Checkpoint | None:
-        """The newest whole checkpoint, and the log cut back to it; None where the run stopped before the first.
+        """Continue from the newest whole checkpoint, with the log cut back to it; None where there was none yet.
 
         In that case the run is as `create` leaves it, and begins anew. What interrupted writing has left is removed.
         Raises ConfigError where the run was made with other settings or data, or is being trained by another process;
@@ -142,7 +142,7 @@ class Run:
             remove_leftovers(path)
 
     def _is_blank(self, but: str = "") -> bool:
-        """Is there nothing in the directory but what interrupted writing has left, and this name?"""
+        """Say if there is nothing in the directory but what interrupted writing has left, and this name."""
         try:
             return all(is_leftover(path) or path.name == but for path in self.path.iterdir())
         except OSError:
@@ -152,7 +152,7 @@ class Run:
         return f"{self.path} already exists: choose another --run, remove it, or continue with --resume"
 
     def roll_back(self) -> Checkpoint | None:
-        """The newest checkpoint made at a validation, and the log cut back to it; None where there is none yet.
+        """Go back to the newest checkpoint made at a validation, with the log cut back to it; None where there is none.
 
         Not one made where somebody stopped the run: where it goes back to must not depend on that. Those are removed.
         """
@@ -165,11 +165,11 @@ class Run:
         return saved
 
     def steps(self) -> list[Path]:
-        """The step directories, oldest first."""
+        """List the step directories, oldest first."""
         return sorted(self.path.glob("step-*"), key=_order)
 
     def named(self, name: str) -> Path:
-        """The step directory that `last` or `best` names."""
+        """Find the step directory that `last` or `best` names."""
         try:
             return named_checkpoint(self.path / name)
         except OSError:
@@ -227,7 +227,7 @@ class Run:
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
-        """Whatever keeps a file from being written is told together with what can be continued from."""
+        """Tell of whatever keeps a file from being written, and of what can be continued from."""
         try:
             yield
         except (OSError, DataError) as error:
@@ -242,7 +242,7 @@ class Run:
             file.write(f"{step.name}\n".encode())
 
     def _newest_whole(self) -> Checkpoint | None:
-        """The newest checkpoint that can be read; None where there is none at all."""
+        """Read the newest checkpoint that is whole; None where there is none at all."""
         damage: list[ModelError] = []
         for step in reversed(self.steps()):
             try:
@@ -293,7 +293,7 @@ def _order(step: Path) -> tuple[int, str]:
 
 
 def _is_regular(step: Path) -> bool:
-    """Was the checkpoint made at a validation, and not where somebody stopped the run?"""
+    """Say if the checkpoint was made at a validation, and not where somebody stopped the run."""
     try:
         state = read_state(step)
     except ModelError:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,19 +23,6 @@ class Share(NamedTuple):
     name: str  # of the set: "train" or "valid"
     numbers: Array  # (B,) of its examples
     seed: tuple[int, ...] = ()  # of what is drawn anew whenever the examples are read; empty where nothing is
-
-
-class Examples(Protocol):
-    """A set of numbered examples, which can be cut into batches."""
-
-    def batches(self, tokens_per_batch: int, rng: np.random.Generator) -> Sequence[Array]:
-        """Return the numbers of the examples of each batch of one epoch, drawn by `rng`."""
-
-    def in_order(self, tokens_per_batch: int) -> Sequence[Array]:
-        """Return batches that cover the set once, always the same."""
-
-    def split(self, numbers: Array, parts: int) -> list[Array]:
-        """Divide a batch into `parts` of about equal work; some may be empty."""
 
 
 class Bucketed:
@@ -67,18 +54,19 @@ class Bucketed:
 class Task:
     """Examples to train and to validate on, and the loss of any share of them.
 
-    A subclass gives the two sets, and `batch`, where its model computes the loss of a batch by cross-entropy, or else
-    `sums`. `Trainer` calls `batches`, `validation_batches`, `split`, `loss` and `scores`, a worker process only `loss`.
-    `batches` returns what `split` divides, and `split` what goes through a pipe to `loss`. Where processes are spawned,
-    the task is pickled too.
+    A set has numbered examples: `batches(tokens_per_batch, rng)` and `in_order(tokens_per_batch)` return the numbers of
+    each batch, drawn or always the same, and `split(numbers, parts)` divides a batch into parts of about equal work.
+    `Bucketed` has all three. A subclass gives the two sets, and `batch`, where its model computes the loss of a batch
+    by cross-entropy, or else `sums`. `Trainer` calls `batches`, `validation_batches`, `split`, `loss` and `scores`, a
+    worker process only `loss`, to which shares go through a pipe. Where processes are spawned, the task is pickled too.
 
     smoothing, prior: label smoothing in training, and the distribution (V,) that labels are smoothed towards.
     """
 
     validation_tokens = VALIDATION_TOKENS  # the fewest in a batch of validation
 
-    def __init__(self, train: Examples, valid: Examples, smoothing: float = 0.0, prior: Array | None = None):
-        self.sets: dict[str, Examples] = {"train": train, "valid": valid}
+    def __init__(self, train: Any, valid: Any, smoothing: float = 0.0, prior: Array | None = None):
+        self.sets: dict[str, Any] = {"train": train, "valid": valid}
         self.smoothing, self.prior = smoothing, prior
 
     def batches(self, epoch: int, tokens_per_batch: int, seed: int) -> Sequence[Share]:

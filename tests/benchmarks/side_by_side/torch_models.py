@@ -57,8 +57,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: Mapping):
         super().__init__()
-        self.up = nn.Linear(config["d_model"], config["feed_forward"], config["bias"])
-        self.down = nn.Linear(config["feed_forward"], config["d_model"], config["bias"])
+        self.up = nn.Linear(config["d_model"], config["d_ff"], config["bias"])
+        self.down = nn.Linear(config["d_ff"], config["d_model"], config["bias"])
         self.activation, self.dropout = ACTIVATIONS[config["activation"]], config["activation_dropout"]
 
     def forward(self, x: Tensor) -> Tensor:
