@@ -95,12 +95,12 @@ class Attended(NamedTuple):
     scores: Array  # (T, S) scaled
     weights: Array  # (T, S)
     context: Array  # (T, K)
-    key_width: int
+    head_dim: int
 
     @property
     def dots(self) -> Array:
         """Undo the scaling of the scores: the products q·k, (T, S)."""
-        return self.scores * self.key_width**0.5
+        return self.scores * self.head_dim**0.5
 
 
 def self_attended(x: Array, causal: bool = False) -> Attended:
