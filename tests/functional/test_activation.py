@@ -3,8 +3,15 @@ import math
 import numpy as np
 import pytest
 
-from toolkit.functional.activation import ACTIVATIONS, activated_linear, gelu, gelu_tanh, relu, silu
-from toolkit.functional.normal import normal_distribution
+from toolkit.functional.activation import (
+    ACTIVATIONS,
+    activated_linear,
+    gelu,
+    gelu_tanh,
+    normal_distribution,
+    relu,
+    silu,
+)
 
 WIDE = np.concatenate((np.linspace(-9, 9, 4001), np.linspace(-1e-3, 1e-3, 101), [-0.0, 40.0, -40.0]))
 

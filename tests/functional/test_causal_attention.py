@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from toolkit.functional import causal_attention as module
-from toolkit.functional.attention import attention, attention_backward
-from toolkit.functional.causal_attention import (
+from toolkit.functional import attention as module
+from toolkit.functional.attention import (
+    attention,
+    attention_backward,
     causal_attention,
     causal_attention_backward,
     causal_mask,

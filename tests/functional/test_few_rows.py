@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from toolkit.functional.few_rows import pack, product, product_operands
+from toolkit.functional.linear import pack, product, product_operands
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 8, 9, 31, 32, 33, 37, 64, 97, 130])

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolkit.functional.activation import gated_linear
 from toolkit.functional.dropout import drop_byte, dropout, keep_mask
 from toolkit.functional.embedding import embedding, embedding_backward
-from toolkit.functional.gated import gated_linear
-from toolkit.functional.layer_norm import layer_norm
 from toolkit.functional.linear import linear
+from toolkit.functional.norms import layer_norm, rms_norm
 from toolkit.functional.positions import sinusoidal_positions
-from toolkit.functional.rms_norm import rms_norm
 
 
 def test_linear() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from toolkit.functional import output_loss as module
-from toolkit.functional.mean_squared_error import squared_error, squared_error_backward
+from toolkit.functional.losses import squared_error, squared_error_backward
 from toolkit.functional.output_loss import LossSums, output_loss, output_loss_backward
 
 PRIOR = np.array([0, 0.3, 0.2, 0.4, 0, 0.1])

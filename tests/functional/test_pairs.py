@@ -9,7 +9,6 @@ import pytest
 
 import toolkit.functional
 from toolkit.functional import output_loss as output_loss_module
-from toolkit.functional import token_log_probs as token_log_probs_module
 from toolkit.functional.arrays import row_blocks, sum_rows
 from toolkit.proof import CASES, Case
 
@@ -25,8 +24,7 @@ def _blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Blocks smaller than the arrays of the cases, with a shorter one at the end, as large arrays have them."""
     if request.param == "several blocks":
         monkeypatch.setattr(row_blocks, "__defaults__", (11,))
-        for module in (output_loss_module, token_log_probs_module):
-            monkeypatch.setattr(module, "_CHUNK_ELEMENTS", 20)
+        monkeypatch.setattr(output_loss_module, "_CHUNK_ELEMENTS", 20)
 
 
 @every_case

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.functional import token_log_probs as module
-from toolkit.functional.clipped_policy import clipped_policy
-from toolkit.functional.clipped_value import clipped_value
-from toolkit.functional.preference_loss import preference_loss, preference_loss_backward
-from toolkit.functional.token_log_probs import token_log_probs, token_log_probs_backward
+from toolkit.functional import output_loss as module
+from toolkit.functional.losses import clipped_policy, clipped_value, preference_loss, preference_loss_backward
+from toolkit.functional.output_loss import token_log_probs, token_log_probs_backward
 
 numbers = st.floats(-5, 5)
 clips = st.floats(0.05, 0.5)

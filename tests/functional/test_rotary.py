@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from toolkit.functional.rotary import rotary, rotary_backward, rotary_table
+from toolkit.functional.positions import rotary, rotary_backward, rotary_table
 
 
 def turned(x: np.ndarray, position: int, base: float = 10000.0) -> np.ndarray:

@@ -7,10 +7,8 @@ import pytest
 
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
-from toolkit.functional.attention import attention
-from toolkit.functional.causal_attention import causal_mask
-from toolkit.functional.positions import sinusoidal_positions
-from toolkit.functional.rotary import rotary, rotary_table
+from toolkit.functional.attention import attention, causal_mask
+from toolkit.functional.positions import rotary, rotary_table, sinusoidal_positions
 from toolkit.nn import rows as rows_module
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.layers import (

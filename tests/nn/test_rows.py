@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.functional.causal_attention import causal_mask
+from toolkit.functional.attention import causal_mask
 from toolkit.nn import rows as rows_module
 from toolkit.nn.rows import Rows, causal_mask_with_past
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import toolkit
-from toolkit.functional.layer_norm import layer_norm, layer_norm_backward
+from toolkit.functional.norms import layer_norm, layer_norm_backward
 from toolkit.proof import WRONG, Measurement, Wrong, check
 from toolkit.proof.cases import find_case
 from toolkit.proof.gradient_check import SMALLEST_SLOPE, TOLERANCE

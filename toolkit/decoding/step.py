@@ -15,8 +15,8 @@ from toolkit.decoding.cache import Cache, CachedAttention
 from toolkit.decoding.recording import OneCall, Recording, plain, recorder_of
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
-from toolkit.functional.few_rows import Packed, pack, product_operands, worth_packing
-from toolkit.functional.rotary import rotary
+from toolkit.functional.linear import Packed, pack, product_operands, worth_packing
+from toolkit.functional.positions import rotary
 from toolkit.models.gpt import GPT
 from toolkit.models.inputs import InputEmbedding
 from toolkit.models.seq2seq import Seq2Seq

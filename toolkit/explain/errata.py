@@ -18,7 +18,7 @@ from toolkit.explain import worked_model as example
 from toolkit.explain.pages.blocks import Erratum
 from toolkit.functional.arrays import Array
 from toolkit.functional.attention import scaled_scores, softmax_over_keys
-from toolkit.functional.layer_norm import layer_norm, layer_norm_backward
+from toolkit.functional.norms import layer_norm, layer_norm_backward
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.nn.recorder import Recorder

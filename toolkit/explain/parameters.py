@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toolkit.functional.arrays import Array
-from toolkit.functional.mean_squared_error import squared_error, squared_error_backward
+from toolkit.functional.losses import squared_error, squared_error_backward
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape

@@ -11,7 +11,7 @@ from toolkit.errors import ModelError
 from toolkit.explain.adam import first_update, founding_section, gradient_section, outcome_section, step_section
 from toolkit.explain.lesson import Lesson, TeacherForcing, gradient_of, lesson, step_by_step, teacher_forcing
 from toolkit.explain.pages.blocks import Formula, Heat, Page, Section, Table
-from toolkit.functional.causal_attention import causal_mask
+from toolkit.functional.attention import causal_mask
 from toolkit.language_model import LanguageModel
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape

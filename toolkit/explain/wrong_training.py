@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from toolkit.data.collate import translation_batch
 from toolkit.explain.pages.blocks import Curves, Section, Table
-from toolkit.functional import causal_attention
+from toolkit.functional import attention as functional_attention
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.nn import attention, blocks, layers
 from toolkit.nn.memory import Pool
@@ -76,7 +76,7 @@ TRIALS = [
     Trial(
         "softmax without its Jacobian",
         wrong.attention_without_the_jacobian_of_softmax,
-        [(attention, "attention_backward"), (causal_attention, "attention_backward")],
+        [(attention, "attention_backward"), (functional_attention, "attention_backward")],
         "Attention is completely broken",
         "What all scores of a query gain together moves no probability, so their gradients must add up to 0. Here they "
         "do not, and queries and keys are driven to no effect.",

@@ -1,4 +1,4 @@
-"""What every pair shares: type names, and blocks of rows small enough to stay in the cache."""
+"""Shared by all pairs: type names, and blocks of rows small enough to stay in the cache."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,18 +15,18 @@ BLOCK_ELEMENTS = 32_768
 
 
 def row_blocks(rows: int, width: int, elements: int = BLOCK_ELEMENTS) -> Iterator[slice]:
-    """Slices that cut `rows` rows of `width` elements into blocks of about `elements` elements."""
+    """Yield slices that cut `rows` rows of `width` elements into blocks of about `elements` elements."""
     step = max(1, elements // max(width, 1))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
 
 
 def empty_like(x: Array, empty: Empty) -> Array:
-    """An array of this shape and type whose rows or columns lie one after the other as those of `x` do."""
+    """Return an array of this shape and type whose rows or columns lie one after the other as those of `x` do."""
     is_transposed = x.ndim == 2 and x.strides[0] < x.strides[1]
     return empty(x.shape[::-1], x.dtype).T if is_transposed else empty(x.shape, x.dtype)
 
 
 def sum_rows(x: Array) -> Array:
-    """The sum over rows, (N, D) -> (D,), as a matrix product: several times faster than `x.sum(axis=0)`."""
+    """Return the sum over rows, (N, D) -> (D,), as a matrix product: several times faster than `x.sum(axis=0)`."""
     return np.ones(len(x), dtype=x.dtype) @ x

@@ -23,7 +23,7 @@ def drop_byte(rate: float) -> int:
 
 
 def dropout(x: Array, mask: Array, scale: float, empty: Empty = np.empty) -> tuple[Array, Saved]:
-    """What the mask drops becomes 0, and what it keeps is scaled up:
+    """Set to 0 what the mask drops, and scale up what it keeps:
 
         y = x · mask · scale
 
@@ -33,7 +33,7 @@ def dropout(x: Array, mask: Array, scale: float, empty: Empty = np.empty) -> tup
 
 
 def dropout_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> tuple[Array]:
-    """What was dropped had no effect and gets no gradient:
+    """A dropped entry had no effect and gets no gradient:
 
         dx = dy · mask · scale
 

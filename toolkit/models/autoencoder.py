@@ -57,7 +57,7 @@ class AutoEncoder(Model):
         self.encoder = Stack([_block(config) for _ in range(config.layers)], _norm(config))
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
-        """What the encoder makes of the vectors, which it leaves as they are; `backward` follows if the tape keeps."""
+        """Read vectors, which stay as they are; `backward` follows if the tape keeps.  Shapes: (N, D) -> (N, D)."""
         if self.positions:
             x = self.positions.forward(x, rows, tape)
         return self.encoder.forward(x, rows, tape)

@@ -75,7 +75,7 @@ class GPTConfig:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be a number above 0")
 
     def has_bias(self, part: str) -> bool:
-        """Whether the maps of "attention" or "feed_forward", or the layer "norms", have biases."""
+        """True where the maps of "attention" or "feed_forward", or the layer "norms", have biases."""
         return self.bias and self.bias_in in ("all", part)
 
 
@@ -120,7 +120,7 @@ class GPT(Model):
             bias[[each for each in ids if bias[each] <= ABSENT / 2]] = 0
 
     def read(self, ids: Array, rows: Rows, tape: Tape) -> Array:
-        """What the model makes of the texts so far.  Shapes: ids (N,) -> (N, D)."""
+        """Read texts, up to the output.  Shapes: ids (N,) -> (N, D)."""
         return self.trunk.forward(ids, rows, tape)
 
     def loss(self, batch: GPTBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:

@@ -1,4 +1,4 @@
-"""What a model reads: embeddings of tokens, with their positions."""
+"""The input of a model: embeddings of tokens, with their positions."""
 
 import numpy as np
 

@@ -61,7 +61,7 @@ class RewardModel(Model):
 
 
 class ActorCritic(Model):
-    """What PPO trains: a policy that writes, and a critic that foresees the reward (Schulman et al. 2017, section 5).
+    """The models of PPO: a policy that writes, and a critic that foresees the reward (Schulman et al. 2017, section 5).
 
     They share no parameters, so that neither task disturbs the other; parameters are policy.* and critic.*.
     """

@@ -50,7 +50,7 @@ class Seq2SeqConfig:
         check_settings(self, _COUNTS, _CHOICES)
 
     def has_bias(self, part: str) -> bool:
-        """Whether the maps of "attention" or "feed_forward", or the layer "norms", have biases: all, or none."""
+        """True where the maps of "attention" or "feed_forward", or the layer "norms", have biases: all, or none."""
         return self.bias
 
 
@@ -116,7 +116,7 @@ class Seq2Seq(Model):
 
 
 def _positions(config: Seq2SeqConfig) -> tuple[Positions, float]:
-    """What is added to an embedding, and the dropout of the sum."""
+    """Make the positions that are added to an embedding, and name the dropout of the sum."""
     return absolute_positions(config.positions, config.max_length, config.d_model), config.embedding_dropout
 
 

@@ -1,4 +1,4 @@
-"""What every model's settings must be."""
+"""Checks of the settings of models."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -37,5 +37,5 @@ def check_settings(config: Any, counts: Sequence[str], choices: Mapping[str, Seq
 
 
 def settings_schema(config_class: type) -> Record:
-    """What a file may hold as the settings of a model, by the types of their defaults; all may be left out."""
+    """Describe the settings that a file may hold, by the types of their defaults; all may be left out."""
     return Record({field.name: LIKE[type(field.default)] for field in dataclasses.fields(config_class)})

@@ -1,4 +1,4 @@
-"""Where a model is: in a directory, in a training run, or on the shelf of those that come with the toolkit."""
+"""Finding a model: a directory, a training run, or one of those that come with the toolkit, by name."""
 
 import os
 from collections.abc import Callable
@@ -37,12 +37,12 @@ def find_model(path_or_name: str | os.PathLike[str]) -> Path:
 
 
 def read_model(path_or_name: str | os.PathLike[str], read: Callable[[Path], Result]) -> Result:
-    """What `read` makes of the directory of a model, see `find_model` and `read_found`."""
+    """Find a model and read it; see `find_model` and `read_found`."""
     return read_found(lambda: find_model(path_or_name), read)
 
 
 def read_found(find: Callable[[], Found], read: Callable[[Found], Result]) -> Result:
-    """What `read` makes of what `find` finds.
+    """Read what `find` finds.
 
     A run that is being trained removes a checkpoint when there is a better one, also under whoever is reading it: where
     reading fails and something else is found by then, that is read.
@@ -70,5 +70,5 @@ def shipped_models() -> dict[str, Path]:
 
 
 def _holds_a_model(path: Path) -> bool:
-    """Whether a directory is a model, or a run that has one."""
+    """True for a directory that is a model, or a run that has one."""
     return any((path / name).is_file() for name in (CONFIG_FILE, "best", "last"))

@@ -115,7 +115,7 @@ def new_model(config: Seq2SeqConfig | GPTConfig) -> Model:
 
 
 def is_larger(config: Seq2SeqConfig | GPTConfig, arrays: int, size: int) -> bool:
-    """Whether a config asks for more than so many arrays of `size` numbers in all: nothing in it can be above those.
+    """True for a config that asks for more than `arrays` arrays of `size` numbers in all: no setting can be above those.
 
     A damaged digit must not ask for more memory than there is.
     """
@@ -125,7 +125,7 @@ def is_larger(config: Seq2SeqConfig | GPTConfig, arrays: int, size: int) -> bool
 
 
 def read_metrics(directory: Path) -> dict[str, Any]:
-    """What the model scored, on what, and the command that trained it; empty where nothing was recorded."""
+    """Read the scores of a model and the command that trained it; empty where nothing was recorded."""
     path = directory / METRICS_FILE
     return read_json(path) if path.exists() else {}
 

@@ -39,7 +39,7 @@ _HEADER = Record({"__metadata__": Maybe(OBJECT)}, others=Record(_ENTRY, needed=t
 
 
 class Tensor(NamedTuple):
-    """Where a tensor lies, and what it is."""
+    """The place of a tensor in a file, its type and its shape."""
 
     content: mmap.mmap | bytes
     dtype: str  # as the format calls it

@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 
 from toolkit.functional.arrays import Array, Saved
-from toolkit.functional.attention import attention, attention_backward, scaled_scores
-from toolkit.functional.causal_attention import causal_attention, causal_attention_backward, causal_probabilities
+from toolkit.functional.attention import (
+    attention,
+    attention_backward,
+    causal_attention,
+    causal_attention_backward,
+    causal_probabilities,
+    scaled_scores,
+)
 from toolkit.nn.layers import Linear, RotaryPositions
 from toolkit.nn.module import Initializer, Module, xavier_uniform
 from toolkit.nn.rows import CrossSpan, Rows, Span
@@ -19,7 +25,7 @@ from toolkit.nn.tape import Tape
 
 
 class _Attention(Module):
-    """What self- and cross-attention share: the division into heads and the attention of one stack."""
+    """Base of self- and cross-attention: the division into heads and the attention of one stack."""
 
     def __init__(self, d_model: int, num_heads: int, dropout: float):
         self.num_heads, self.head_dim = num_heads, d_model // num_heads

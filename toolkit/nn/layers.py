@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 
 from toolkit.errors import ConfigError
-from toolkit.functional.activation import activated_linear, activated_linear_backward
+from toolkit.functional.activation import (
+    activated_linear,
+    activated_linear_backward,
+    gated_linear,
+    gated_linear_backward,
+)
 from toolkit.functional.arrays import Array
 from toolkit.functional.dropout import dropout, dropout_backward
 from toolkit.functional.embedding import embedding, embedding_backward
-from toolkit.functional.gated import gated_linear, gated_linear_backward
-from toolkit.functional.layer_norm import layer_norm, layer_norm_backward
 from toolkit.functional.linear import linear, linear_backward
-from toolkit.functional.positions import sinusoidal_positions
-from toolkit.functional.rms_norm import rms_norm, rms_norm_backward
-from toolkit.functional.rotary import rotary, rotary_backward, rotary_table
+from toolkit.functional.norms import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+from toolkit.functional.positions import rotary, rotary_backward, rotary_table, sinusoidal_positions
 from toolkit.nn.module import Initializer, Module, Parameter, normal, ones, xavier_uniform, zeros
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape

@@ -163,7 +163,7 @@ class Model(Module):
 
     @property
     def parameter_count(self) -> int:
-        """How many numbers training changes."""
+        """Count the numbers that training changes."""
         return sum(int(np.prod(parameter.shape)) for parameter in self.parameters().values() if parameter.trained)
 
 

@@ -5,8 +5,13 @@ from functools import partial
 import numpy as np
 
 from toolkit.functional.arrays import Array
-from toolkit.functional.output_loss import LossSums, output_loss, output_loss_backward
-from toolkit.functional.token_log_probs import token_log_probs, token_log_probs_backward
+from toolkit.functional.output_loss import (
+    LossSums,
+    output_loss,
+    output_loss_backward,
+    token_log_probs,
+    token_log_probs_backward,
+)
 from toolkit.nn.module import Module, Parameter
 from toolkit.nn.tape import Tape
 

@@ -36,7 +36,7 @@ class Recorder:
         self.records: list[Record] = []
 
     def wants(self, owner: Module, name: str) -> bool:
-        """Whether a value would be kept: one that only a recorder needs is not computed otherwise."""
+        """True for a value that would be kept: others that only a recorder needs are not computed."""
         return (self._owners is None or owner in self._owners) and (self._names is None or name in self._names)
 
     def record(self, owner: Module, name: str, value: Array, where: Any = None) -> None:
@@ -44,7 +44,7 @@ class Recorder:
             self.records.append(Record(owner, name, value.copy(), where))
 
     def attention_maps(self, owner: Module) -> list[Array]:
-        """What an attention module showed, cut into one map for each sequence, in their order: (H, T, S), where
+        """Cut what an attention module showed into one map for each sequence, in their order: (H, T, S), where
         [h, t, s] is how much of what query t takes with head h comes from key s.
 
         Of several passes, one after the other. In a decoding step of a beam search the queries of a map are the beams
@@ -59,7 +59,7 @@ class Recorder:
 
 
 def _key_lengths(record: Record) -> Array:
-    """How many keys of each sequence are real."""
+    """Count the real keys of each sequence."""
     count, longest = len(record.value), record.value.shape[2]
     real = record.where.real if isinstance(record.where, CrossSpan) else None
     return np.full(count, longest) if real is None else real.sum(axis=1)

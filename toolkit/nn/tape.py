@@ -40,7 +40,7 @@ class Tape:
 
     @property
     def keeps(self) -> bool:
-        """Whether a backward pass may follow."""
+        """True where a backward pass may follow."""
         return self.gradients is not None
 
     def push(self, owner: Any, saved: Saved) -> None:
@@ -49,7 +49,7 @@ class Tape:
             self._saved.append((owner, saved))
 
     def pop(self, owner: Any) -> Saved:
-        """What `owner` pushed last. Raises RuntimeError where backward does not mirror forward."""
+        """Return what `owner` pushed last.  Raises RuntimeError where backward does not mirror forward."""
         if not self._saved:
             raise RuntimeError(f"{type(owner).__name__} pops from an empty tape")
         pusher, saved = self._saved.pop()
@@ -59,11 +59,11 @@ class Tape:
 
     @property
     def recording(self) -> bool:
-        """Whether there is a recorder: what only it needs is not computed without one."""
+        """True where there is a recorder: values that only it needs are not computed without one."""
         return self._recorder is not None
 
     def records(self, owner: Any, name: str) -> bool:
-        """Whether there is a recorder that wants this value of `owner`."""
+        """True where there is a recorder that wants this value of `owner`."""
         return self._recorder is not None and self._recorder.wants(owner, name)
 
     def show(self, owner: Any, name: str, value: Array, where: Any = None) -> None:
@@ -73,7 +73,7 @@ class Tape:
 
     @property
     def finished(self) -> bool:
-        """Whether everything that was pushed has been popped."""
+        """True where everything that was pushed has been popped."""
         return not self._saved
 
     def accumulate(self, parameter: Parameter, gradient: Array) -> None:

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
-from toolkit.functional.preference_loss import preference_loss, preference_loss_backward
+from toolkit.functional.losses import preference_loss, preference_loss_backward
 from toolkit.models.gpt import GPT
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape

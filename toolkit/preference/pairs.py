@@ -9,7 +9,7 @@ import numpy as np
 from toolkit.data.preferences import Preference, read_preferences
 from toolkit.errors import DataError
 from toolkit.functional.arrays import Array
-from toolkit.functional.preference_loss import preference_loss, preference_loss_backward
+from toolkit.functional.losses import preference_loss, preference_loss_backward
 from toolkit.models.reward import RewardModel
 from toolkit.nn.tape import Tape
 from toolkit.preference.replies import whole_texts

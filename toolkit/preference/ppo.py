@@ -13,8 +13,7 @@ import numpy as np
 
 from toolkit.errors import ConfigError, DataError
 from toolkit.functional.arrays import Array
-from toolkit.functional.clipped_policy import clipped_policy, clipped_policy_backward
-from toolkit.functional.clipped_value import clipped_value, clipped_value_backward
+from toolkit.functional.losses import clipped_policy, clipped_policy_backward, clipped_value, clipped_value_backward
 from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic
 from toolkit.nn.memory import Pool

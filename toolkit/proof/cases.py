@@ -8,23 +8,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.functional.activation import ACTIVATIONS, activated_linear, activated_linear_backward
+from toolkit.functional.activation import (
+    ACTIVATIONS,
+    activated_linear,
+    activated_linear_backward,
+    gated_linear,
+    gated_linear_backward,
+)
 from toolkit.functional.arrays import Array
-from toolkit.functional.attention import attention, attention_backward
-from toolkit.functional.causal_attention import causal_attention, causal_attention_backward
-from toolkit.functional.clipped_policy import clipped_policy, clipped_policy_backward
-from toolkit.functional.clipped_value import clipped_value, clipped_value_backward
+from toolkit.functional.attention import attention, attention_backward, causal_attention, causal_attention_backward
 from toolkit.functional.dropout import dropout, dropout_backward
 from toolkit.functional.embedding import embedding, embedding_backward
-from toolkit.functional.gated import gated_linear, gated_linear_backward
-from toolkit.functional.layer_norm import layer_norm, layer_norm_backward
 from toolkit.functional.linear import linear, linear_backward
-from toolkit.functional.mean_squared_error import squared_error, squared_error_backward
-from toolkit.functional.output_loss import output_loss, output_loss_backward
-from toolkit.functional.preference_loss import preference_loss, preference_loss_backward
-from toolkit.functional.rms_norm import rms_norm, rms_norm_backward
-from toolkit.functional.rotary import rotary, rotary_backward, rotary_table
-from toolkit.functional.token_log_probs import token_log_probs, token_log_probs_backward
+from toolkit.functional.losses import (
+    clipped_policy,
+    clipped_policy_backward,
+    clipped_value,
+    clipped_value_backward,
+    preference_loss,
+    preference_loss_backward,
+    squared_error,
+    squared_error_backward,
+)
+from toolkit.functional.norms import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+from toolkit.functional.output_loss import output_loss, output_loss_backward, token_log_probs, token_log_probs_backward
+from toolkit.functional.positions import rotary, rotary_backward, rotary_table
 from toolkit.proof.gradient_check import Report, check
 
 SEQUENCE = 8  # rows of each sequence, where rows are those of several

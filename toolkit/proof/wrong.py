@@ -14,7 +14,7 @@ import numpy as np
 from toolkit.functional.activation import silu
 from toolkit.functional.arrays import Array
 from toolkit.functional.attention import attention_backward
-from toolkit.functional.rotary import rotary
+from toolkit.functional.positions import rotary
 from toolkit.proof.cases import SEQUENCE, find_case
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
-from toolkit.functional.mean_squared_error import squared_error, squared_error_backward
+from toolkit.functional.losses import squared_error, squared_error_backward
 from toolkit.models.autoencoder import AutoEncoder
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape

@@ -124,7 +124,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "a judge that is not there": ("--reward none", "there is no model 'none'"),
         "a judge that writes": ("--reward chatty", "chatty is no reward model"),
         "a judge that translates": ("--reward model", "model is no reward model"),
-        "a judge of another width": ("--reward wide-judge", "wide-judge has another width than chatty"),
+        "a judge of another width": ("--reward wide-judge", "wide-judge has another d_model than chatty"),
         "a judge that is a run of PPO": ("--reward tuned", "tuned is no reward model"),
         "updates that cut an iteration": (
             "--ppo.ppo-epochs 2 --training.updates 3",
