@@ -148,3 +148,15 @@ def test_a_png_of_curves_has_twice_the_pixels(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     curves = run_curves([read_log(write_log(tmp_path / "a", training(10), training(20)), "a")])
     assert png_size(curves.png()) == (2 * curves.width, 2 * curves.height)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(2.0, 2.0), (0.0, 0.0), (1.0, 1 + 2e-16), (5e-324, 1e-310), (1e99, 1e-99), (-1e99, 1e99), (float("nan"),) * 2],
+)
+def test_any_figures_can_be_drawn(tmp_path: Path, values: tuple[float, float]) -> None:
+    lines = (training(update, loss=loss) for update, loss in zip((10, 20), values, strict=True))
+    svg = run_curves([read_log(write_log(tmp_path / "a", *lines), "a")], axis="seconds").svg
+    assert not [
+        each for each in ElementTree.fromstring(svg).iter() if "nan" in each.get("points", "") + each.get("y", "")
+    ]

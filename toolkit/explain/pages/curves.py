@@ -27,7 +27,7 @@ _TEXT, _TITLE = 12.0, 13.0  # sizes of fonts
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 12, 26  # of the axes
 _NAMED = 22  # more of them where an axis or the plot has a name
 
-
+_LEAST = 1e-100  # no logarithmic axis begins below it
 Place = tuple[float, float, float, float]
 
 
@@ -43,11 +43,13 @@ class Axis:
     def of(cls, numbers: Sequence[Sequence[float]], log: bool = False) -> "Axis":
         """Reach from the smallest to the largest number; over 1, or a factor of 10, where that would be nothing."""
         every = np.concatenate([np.asarray(each, float) for each in numbers] or [np.zeros(0)])
-        every = every[np.isfinite(every) & ((every > 0) | (not log))]
+        every = every[np.isfinite(every) & ((every > _LEAST) | (not log))]
         low, high = (float(every.min()), float(every.max())) if every.size else (1.0, 1.0)
-        if low == high:
-            return cls(low, low * 10, log) if log else cls(low - 0.5, low + 0.5, log)
-        return cls(low, high, log)
+        size = max(abs(low), abs(high), 1e-280)
+        if high - low > 1e-12 * size:  # else they are the same but for rounding
+            return cls(low, high, log)
+        half = max(0.5, 1e-6 * size)
+        return cls(low, low * 10, log) if log else cls(low - half, low + half)
 
     def widened(self, share: float) -> "Axis":
         """Add a share of its length at both ends."""

@@ -145,7 +145,7 @@ class Line:
         """Draw it by matplotlib."""
         x, y = zip(*self.points, strict=True)
         if self.filled:
-            axes.fill(x, y, color=self.color, linewidth=0, snap=False)
+            axes.fill(x, y, color=self.color, linewidth=0, snap=False, zorder=2)
             return
         width = self.width * 72 / _INCH
         style = (0, tuple(each / self.width for each in self.dash)) if self.dash else "solid"
