@@ -302,26 +302,22 @@ _ROTARY_PARTS = {
 
 def _rotary_settings(
     vocab_size: int,
-    width: int,
+    d_model: int,
     layers: int,
-    heads: int,
+    num_heads: int,
     num_key_value_heads: int | Callable[[Mapping[str, Any]], int],
-    feed_forward: int,
+    d_ff: int,
     max_length: int,
 ) -> tuple[Setting | Written, ...]:
     """Give the settings that Llama and Starcoder2 share, from what stands for those that config.json leaves out."""
+    groups = "num_key_value_heads"
     return (
         Setting("vocab_size", "vocab_size", vocab_size),
-        Setting("hidden_size", "d_model", width),
+        Setting("hidden_size", "d_model", d_model),
         Setting("num_hidden_layers", "layers", layers),
-        Setting("num_attention_heads", "num_heads", heads),
-        Setting(
-            "num_key_value_heads",
-            "num_key_value_heads",
-            num_key_value_heads,
-            value=lambda c: c.num_key_value_heads or c.num_heads,
-        ),
-        Setting("intermediate_size", "d_ff", feed_forward),
+        Setting("num_attention_heads", "num_heads", num_heads),
+        Setting(groups, groups, num_key_value_heads, value=lambda c: c.num_key_value_heads or c.num_heads),
+        Setting("intermediate_size", "d_ff", d_ff),
         Setting("max_position_embeddings", "max_length", max_length),
         Written("rope_theta", lambda config: config.rotary_base),
         Written("rope_parameters", lambda config: {"rope_type": "default", "rope_theta": config.rotary_base}),
