@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from toolkit.data.batches import Example
-from toolkit.data.collate import translation_batch
 from toolkit.data.sentences import sentence_ids
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT, GPTBatch, GPTConfig
-from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig, translation_batch
 from toolkit.models.storage import new_model
 from toolkit.nn.rows import Rows
 from toolkit.tokenization import Tokenizer

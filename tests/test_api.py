@@ -14,7 +14,7 @@ import toolkit
 from toolkit import api
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.models import shelf
+from toolkit.models import zoo
 from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardConfig, RewardModel, settings_like
 from toolkit.models.storage import load_model, save_model
 from toolkit.tokenization import SentencePieceTokenizer
@@ -133,9 +133,9 @@ def test_a_run_is_loaded_by_what_best_names_and_else_last(tiny_model, tmp_path):
     for step in ("step-1", "step-2"):
         shutil.copytree(tiny_model, tmp_path / step)
     (tmp_path / "last").write_text("step-2\n")
-    assert shelf.find_model(tmp_path) == tmp_path / "step-2"
+    assert zoo.find_model(tmp_path) == tmp_path / "step-2"
     (tmp_path / "best").write_text("step-1\n")
-    assert shelf.find_model(str(tmp_path)) == tmp_path / "step-1"
+    assert zoo.find_model(str(tmp_path)) == tmp_path / "step-1"
     for foolish, problem in ("step-3", "is not a model"), ("", "best is damaged"), ("\udcff", "best is damaged"):
         (tmp_path / "best").write_text(foolish, errors="surrogateescape")
         with pytest.raises(ModelError, match=problem):
@@ -146,13 +146,13 @@ def test_a_run_is_loaded_by_what_best_names_and_else_last(tiny_model, tmp_path):
 def test_a_shipped_model_is_found_by_name(tiny_model, tmp_path, monkeypatch, place):
     (tmp_path / "toolkit").mkdir()
     shutil.copytree(tiny_model, tmp_path / place / "en-ne")
-    monkeypatch.setattr(shelf, "__file__", str(tmp_path / "toolkit" / "models" / "shelf.py"))
+    monkeypatch.setattr(zoo, "__file__", str(tmp_path / "toolkit" / "models" / "zoo.py"))
     monkeypatch.chdir(tmp_path)
-    assert shelf.find_model("en-ne") == tmp_path / place / "en-ne"
+    assert zoo.find_model("en-ne") == tmp_path / place / "en-ne"
     with pytest.raises(ModelError, match=r"no model 'ne-en'.*\(en-ne\)"):
         toolkit.load("ne-en")
     shutil.copytree(tiny_model, "en-ne")  # what the caller has at hand comes before what is shipped
-    assert shelf.find_model("en-ne") == Path("en-ne")
+    assert zoo.find_model("en-ne") == Path("en-ne")
 
 
 def test_a_directory_of_runs_is_no_model_and_none_is_named_so(tiny_model, tmp_path, monkeypatch):
@@ -161,7 +161,7 @@ def test_a_directory_of_runs_is_no_model_and_none_is_named_so(tiny_model, tmp_pa
         shutil.copytree(tiny_model, path)
     (shelf_of / "run" / "best").write_text("step-1\n")
     (shelf_of / "empty").mkdir()
-    monkeypatch.setattr(shelf, "__file__", str(tmp_path / "toolkit" / "models" / "shelf.py"))
+    monkeypatch.setattr(zoo, "__file__", str(tmp_path / "toolkit" / "models" / "zoo.py"))
     with pytest.raises(ModelError, match=r"no model 'seeds'.*\(en-ne, run\)"):
         toolkit.load("seeds")
     with pytest.raises(ModelError, match=r"seeds is not a model, but has some in it: give one of them, such as .*"):

@@ -21,9 +21,8 @@ from side_by_side.machine import describe
 from side_by_side.picture import picture
 from threadpoolctl import threadpool_limits
 
-from toolkit.data.collate import text_batch
 from toolkit.decoding.state import GPTState
-from toolkit.models.gpt import GPT, GPTConfig
+from toolkit.models.gpt import GPT, GPTConfig, text_batch
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.training.optimizer import Adam, sum_of_squares

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import ENGLISH, NEPALI
-from toolkit.data.collate import source_rows
 from toolkit.data.sentences import sentence_ids
 from toolkit.decoding import cross_attention, word_alignment, words_of
 from toolkit.decoding.cache import Cache
 from toolkit.errors import ConfigError
+from toolkit.models.seq2seq import source_rows
 from toolkit.nn.recorder import Recorder
 from toolkit.nn.tape import Tape
 from toolkit.tokenization import load_tokenizer

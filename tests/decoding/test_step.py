@@ -5,9 +5,9 @@ import copy
 import numpy as np
 import pytest
 
-from toolkit.data.collate import source_rows
 from toolkit.decoding.cache import Cache
 from toolkit.decoding.step import PackedWeights, Step
+from toolkit.models.seq2seq import source_rows
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 

@@ -7,7 +7,6 @@ from tests.checks import random_model, small_config, small_gpt_config
 from toolkit import load
 from toolkit.cli import main
 from toolkit.commands.explain_topics import ExplainAttention
-from toolkit.data.collate import source_rows
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.attention import attention_page
 from toolkit.explain.pages.blocks import Bars, Heat, Maps, Numbers, Table
@@ -15,6 +14,7 @@ from toolkit.explain.pages.html import document
 from toolkit.explain.pages.terminal import lines
 from toolkit.explain.reading import read_text, read_translation
 from toolkit.language_model import LanguageModel
+from toolkit.models.seq2seq import source_rows
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization import CharacterTokenizer

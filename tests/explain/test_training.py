@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tests.checks import random_model, small_config, small_gpt_config
-from toolkit.data.collate import text_batch, translation_batch
 from toolkit.explain.adam import (
     chosen_entries,
     cross_entropy,
@@ -23,6 +22,8 @@ from toolkit.explain.lesson import (
     teacher_forcing,
 )
 from toolkit.explain.pages.blocks import Erratum, Formula, Table
+from toolkit.models.gpt import text_batch
+from toolkit.models.seq2seq import translation_batch
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS, EOS
 from toolkit.training.optimizer import Adam

@@ -5,13 +5,13 @@ import pytest
 
 from tests.checks import random_model, small_config
 from toolkit import load
-from toolkit.data.collate import translation_batch
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain import decoding
 from toolkit.explain.decoding import named, translation_page
 from toolkit.explain.pages.blocks import Bars, Formula, Heat, Maps, Table, Tree
 from toolkit.explain.search import BeamTree, Choices, branch, greedy_tree, steps_of, written
+from toolkit.models.seq2seq import translation_batch
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import EOS
 

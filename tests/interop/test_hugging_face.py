@@ -11,12 +11,11 @@ from safetensors.numpy import load_file, save_file
 
 from tests.checks import random_model, small_config, small_gpt_config
 from tests.interop.foreign_models import edit
-from toolkit.data.collate import text_batch, translation_batch
 from toolkit.errors import ModelError
 from toolkit.interop.hugging_face import HuggingFaceModel, read_hugging_face, write_hugging_face
 from toolkit.interop.vocabulary import Vocabulary
-from toolkit.models.gpt import ABSENT
-from toolkit.models.seq2seq import Seq2Seq
+from toolkit.models.gpt import ABSENT, text_batch
+from toolkit.models.seq2seq import Seq2Seq, translation_batch
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS, EOS, PAD

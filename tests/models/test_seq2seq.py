@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from tests.checks import DROPOUT, batch_of, random_model, random_pairs, small_config
-from toolkit.data.collate import source_rows, translation_batch
 from toolkit.errors import ConfigError
 from toolkit.functional.output_loss import LossSums
-from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig, source_rows, translation_batch
 from toolkit.nn import rows as rows_module
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape

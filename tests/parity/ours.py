@@ -10,11 +10,12 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 from tests.parity.cases import CONFIG, MAX_NEW_TOKENS, WEIGHTS, Case, Search
-from toolkit.data.collate import text_batch, translation_batch
 from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, generate
 from toolkit.functional.arrays import Array
 from toolkit.interop import read_hugging_face
 from toolkit.interop.vocabulary import Vocabulary
+from toolkit.models.gpt import text_batch
+from toolkit.models.seq2seq import translation_batch
 from toolkit.models.storage import new_model
 from toolkit.nn.module import Model
 from toolkit.nn.rows import Rows

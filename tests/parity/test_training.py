@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toolkit.data.collate import text_batch, translation_batch
 from toolkit.interop import read_hugging_face, write_hugging_face
 from toolkit.interop.vocabulary import Vocabulary
-from toolkit.models.seq2seq import Seq2Seq
+from toolkit.models.gpt import text_batch
+from toolkit.models.seq2seq import Seq2Seq, translation_batch
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
 from toolkit.training.optimizer import Adam

@@ -15,9 +15,9 @@ from toolkit.files import check_new_directory, new_directory
 from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
-from toolkit.models.shelf import find_model, read_found, read_model
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, load_model, read_json, read_metrics, save_model
 from toolkit.models.tensors import read_tensors
+from toolkit.models.zoo import find_model, read_found, read_model
 from toolkit.nn.module import Model
 from toolkit.text_model import TextModel
 from toolkit.tokenization import load_tokenizer

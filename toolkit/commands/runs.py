@@ -13,8 +13,8 @@ from tyro.conf import Positional
 from toolkit.commands.console import aligned, emit
 from toolkit.display import json_text
 from toolkit.errors import ModelError
-from toolkit.models.shelf import read_found
 from toolkit.models.storage import read_json, read_metrics
+from toolkit.models.zoo import read_found
 from toolkit.training.checkpoint import TrainerState, read_state
 from toolkit.training.config import flat_settings
 from toolkit.training.lock import is_locked

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from toolkit.data.collate import translation_batch
 from toolkit.decoding.generation import Texts, check_batch_size, check_ids
 from toolkit.decoding.hypothesis import Hypothesis, hypothesis_of
 from toolkit.decoding.sampling import log_sum_exp
 from toolkit.errors import ConfigError, DataError
 from toolkit.functional.arrays import Array, row_blocks
-from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, translation_batch
 from toolkit.nn.memory import Pool
 from toolkit.nn.recorder import Recorder
 from toolkit.nn.tape import Tape

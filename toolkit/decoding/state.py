@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolkit.data.collate import source_rows
 from toolkit.decoding.cache import Cache
 from toolkit.decoding.step import PackedWeights, Step
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
-from toolkit.models.seq2seq import Seq2Seq
+from toolkit.models.seq2seq import Seq2Seq, source_rows
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS

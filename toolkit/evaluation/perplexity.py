@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolkit.data.collate import text_batch
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
-from toolkit.models.gpt import GPT
+from toolkit.models.gpt import GPT, text_batch
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.tokenization import Tokenizer

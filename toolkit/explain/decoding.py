@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolkit.data.collate import translation_batch
 from toolkit.data.sentences import sentence_text, tidy
 from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, generate
 from toolkit.decoding.hypothesis import length_penalty
@@ -23,7 +22,7 @@ from toolkit.explain.search import Decoded, Step, branch, decoded
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT
-from toolkit.models.seq2seq import Seq2Seq
+from toolkit.models.seq2seq import Seq2Seq, translation_batch
 from toolkit.nn.module import Module
 from toolkit.nn.recorder import Recorder
 from toolkit.nn.rows import Rows, causal_mask_with_past

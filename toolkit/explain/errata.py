@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from toolkit.data.collate import translation_batch
 from toolkit.explain import worked_model as example
 from toolkit.explain.pages.blocks import Erratum
 from toolkit.functional.arrays import Array
@@ -21,6 +20,7 @@ from toolkit.functional.attention import scaled_scores, softmax_over_keys
 from toolkit.functional.norms import layer_norm, layer_norm_backward
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
+from toolkit.models.seq2seq import translation_batch
 from toolkit.nn.recorder import Recorder
 from toolkit.nn.tape import Tape
 from toolkit.proof import central_difference

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.data.collate import text_batch, translation_batch
 from toolkit.decoding.sampling import log_sum_exp
 from toolkit.decoding.state import DecoderState, GPTState, Seq2SeqState
 from toolkit.errors import ConfigError, DataError
@@ -18,8 +17,8 @@ from toolkit.explain.reading import DEFAULT_PAIR, default_text, source_ids, text
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
 from toolkit.language_model import LanguageModel
-from toolkit.models.gpt import GPT, GPTBatch
-from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch
+from toolkit.models.gpt import GPT, GPTBatch, text_batch
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, translation_batch
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.recorder import Recorder

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from toolkit.data.collate import translation_batch
 from toolkit.data.sentences import sentence_ids
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.decoding.generation import check_ids
@@ -20,7 +19,7 @@ from toolkit.explain.pages.writing import labels
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT
-from toolkit.models.seq2seq import Seq2Seq
+from toolkit.models.seq2seq import Seq2Seq, translation_batch
 from toolkit.nn.module import Module
 from toolkit.nn.recorder import Recorder
 from toolkit.nn.rows import Rows

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from toolkit.data.collate import translation_batch
 from toolkit.explain.pages.blocks import Curves, Section, Table
 from toolkit.functional import attention as functional_attention
-from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig, translation_batch
 from toolkit.nn import attention, blocks, layers
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape

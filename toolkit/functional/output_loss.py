@@ -54,7 +54,7 @@ def output_loss(
         sums = _chunk_loss(logits, labels[rows], smoothing, prior, want_gradients)
         loss, negative_log_likelihood = loss + sums[0], negative_log_likelihood + sums[1]
         if want_gradients:  # the logits have become their own gradient
-            _chunk_backward(rows, logits, x, weight, (dx, dweight, dbias), empty)
+            _accumulate_chunk(rows, logits, x, weight, (dx, dweight, dbias), empty)
     return LossSums(loss, negative_log_likelihood, len(x)), (dx, dweight, dbias)
 
 
@@ -146,7 +146,7 @@ def token_log_probs_backward(
         factors = dlog_probs[rows] * (1 / temperature)
         dlogits *= -factors[:, None]
         dlogits[np.arange(len(dlogits)), labels[rows]] += factors
-        _chunk_backward(rows, dlogits, x, weight, gradients, empty)
+        _accumulate_chunk(rows, dlogits, x, weight, gradients, empty)
     return gradients
 
 
@@ -173,14 +173,14 @@ def _chunks(
 
 
 def _gradients(x: Array, weight: Array, bias: Array | None, empty: Empty) -> tuple[Array, Array, Array | None]:
-    """Return memory for dx, dweight and dbias, which `_chunk_backward` fills."""
+    """Return memory for dx, dweight and dbias, which `_accumulate_chunk` fills."""
     dx, dweight = empty(x.shape, x.dtype), empty(weight.shape, weight.dtype)
     if len(x) == 0:
         dweight[...] = 0
     return dx, dweight, None if bias is None else np.zeros_like(bias)
 
 
-def _chunk_backward(
+def _accumulate_chunk(
     rows: slice, dlogits: Array, x: Array, weight: Array, gradients: tuple[Array, Array, Array | None], empty: Empty
 ) -> None:
     """Add what a chunk contributes to the gradients: dx = dz W, dW = dzᵀ x, db = Σ_n dz_n."""

@@ -98,6 +98,13 @@ class GPTBatch(NamedTuple):
     scored: Array | None = None  # (M,) the rows whose labels count, ascending; None: all. The others are only read.
 
 
+def text_batch(texts: Sequence[Array]) -> GPTBatch:
+    """Put texts of two tokens or more into rows with teacher forcing: every token but the first is a label."""
+    rows = Rows(np.array([len(text) - 1 for text in texts]))
+    inputs, labels = (np.concatenate([text[part] for text in texts]) for part in (slice(None, -1), slice(1, None)))
+    return GPTBatch(inputs.astype(np.int64), labels.astype(np.int64), rows)
+
+
 class GPT(Model):
     """A stack of causal blocks, and the scores of all tokens as the next one."""
 

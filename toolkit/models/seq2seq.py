@@ -1,8 +1,11 @@
 """The encoder-decoder transformer (Vaswani et al. 2017) for translation and other mappings of sequences."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+import numpy as np
 
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
@@ -16,7 +19,7 @@ from toolkit.nn.module import Model, Module, Parameter, normal, zeros
 from toolkit.nn.output import Output
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
-from toolkit.tokenization.special import BOS
+from toolkit.tokenization.special import BOS, EOS
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,32 @@ class Seq2SeqBatch(NamedTuple):
     inputs: Array  # (N,) ids
     labels: Array  # (N,) ids
     rows: Rows
+
+
+def source_rows(sources: Sequence[Sequence[int] | Array]) -> tuple[Array, Rows]:
+    """Put source sentences one after the other, an end mark after each: ids (M,), and their rows."""
+    end = np.array([EOS])
+    ids = np.concatenate([part for source in sources for part in (source, end)]).astype(np.int64)
+    return ids, Rows(np.array([len(source) + 1 for source in sources]))
+
+
+def translation_batch(sources: Sequence[Array], targets: Sequence[Array]) -> Seq2SeqBatch:
+    """Put pairs into rows with teacher forcing: the decoder reads [begin] + target and is to say target + [end].
+
+    Sources are read in the order of their lengths, so that the encoder too meets runs of equal length; targets stay
+    in the order given, which should be by length.
+    """
+    order = np.argsort([len(source) for source in sources], kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    source_ids, memory = source_rows([sources[index] for index in order])
+    lengths = np.array([len(target) + 1 for target in targets])
+    text = np.concatenate([part for target in targets for part in (target, [EOS])]).astype(np.int64)
+    rows = Rows(lengths, memory=memory, memory_of=place)
+    inputs = np.empty_like(text)
+    inputs[1:] = text[:-1]
+    inputs[rows.starts] = BOS
+    return Seq2SeqBatch(source_ids, memory, inputs, text, rows)
 
 
 class Seq2Seq(Model):

@@ -115,7 +115,7 @@ def new_model(config: Seq2SeqConfig | GPTConfig) -> Model:
 
 
 def is_larger(config: Seq2SeqConfig | GPTConfig, arrays: int, size: int) -> bool:
-    """True for a config that asks for more than `arrays` arrays of `size` numbers in all: no setting can be above those.
+    """True for a config that asks for more than `arrays` arrays of `size` numbers in all, or for one above those.
 
     A damaged digit must not ask for more memory than there is.
     """

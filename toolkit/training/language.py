@@ -10,12 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
-from toolkit.data.collate import text_batch
 from toolkit.data.store import RaggedStore
 from toolkit.errors import ConfigError, DataError
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
-from toolkit.models.gpt import GPT, GPTBatch
+from toolkit.models.gpt import GPT, GPTBatch, text_batch
 from toolkit.models.reward import copy_values
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS

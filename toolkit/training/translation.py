@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolkit.data.batches import Example, lengths_of, target_ids
-from toolkit.data.collate import translation_batch
 from toolkit.data.sentences import SubwordSampler
-from toolkit.models.seq2seq import Seq2SeqBatch
+from toolkit.models.seq2seq import Seq2SeqBatch, translation_batch
 from toolkit.tokenization.special import EOS
 from toolkit.training.task import Bucketed, Share, Task, label_prior
 
