@@ -1,4 +1,4 @@
-"""What a picture has in it."""
+"""The contents of a picture."""
 
 import struct
 import xml.etree.ElementTree as ElementTree
@@ -12,7 +12,7 @@ def texts(svg: str) -> list[str]:
 
 
 def cells(svg: str) -> list[tuple[str, str]]:
-    """What is said of each cell, and its colour."""
+    """Read what is said of each cell, and its colour."""
     shapes = [each for each in ElementTree.fromstring(svg).iter(f"{SVG}rect") if each.find(f"{SVG}title") is not None]
     return [(each.find(f"{SVG}title").text, each.get("fill")) for each in shapes]
 

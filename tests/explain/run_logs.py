@@ -13,11 +13,11 @@ def write_log(run: Path, *records: dict, rest: str = "") -> Path:
 
 
 def training(update: int, **more: object) -> dict:
-    """What a trainer writes every few updates."""
+    """Make a record as a trainer writes it every few updates."""
     figures = {"learning_rate": 1e-3, "loss": 5 / update, "gradient_norm": 1.0, "tokens_per_second": 50.0}
     return {"update": update, "epoch": 0, **figures, "seconds": 2.0 * update, **more}
 
 
 def validation(update: int, **more: object) -> dict:
-    """What it writes after a validation."""
+    """Make a record as a trainer writes it after a validation."""
     return {"update": update, "epoch": 0, "validation": {"loss": 6 / update, "chrf": 1.0 * update, **more}}

@@ -108,7 +108,7 @@ def test_the_numbers_of_a_language_model_are_the_models_own(tokenizer, settings)
 
 
 def test_the_shown_steps_follow_from_one_another(tokenizer):
-    """What is read under one heading gives what is read under the next."""
+    """The numbers under one heading give those under the next."""
     page = attention_page(translator(tokenizer), "I am boy", "मके", head=2)
     for where in ("Encoder, layer 1: self-attention", "Decoder, layer 1: cross-attention"):
         q, k, v = (numbers(page, f"{where}, head 2: queries, keys, values", each).values for each in "QKV")

@@ -71,7 +71,7 @@ def pages(tiny_model, tiny_gpt):
 
 @pytest.fixture(scope="module")
 def seen(browser, pages, tmp_path_factory):
-    """What the browser measured of each page at each width, and the addresses that were asked for: it starts once."""
+    """Open every page once: what the browser measures at each width, and the addresses that are asked for."""
     place = tmp_path_factory.mktemp("browser")
     documents = {name: document(each) for name, each in pages.items()}
     for name, text in documents.items():  # without the policy, so that a page would get what it asks for

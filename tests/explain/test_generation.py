@@ -1,4 +1,4 @@
-"""How a text goes on: what was drawn is what the model writes, and each stage is what sampling used."""
+"""Pages on a continuation: what was drawn is what the model writes, and each stage is what sampling used."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def config_of(settings):
 
 
 def watched(model, config, count=None, prompt="I am a"):
-    """What is written after a prompt, and the observer that saw it."""
+    """Continue a prompt; gives what is written, and the observer that saw it."""
     ids, count = model.tokenizer.encode(prompt), count or model.tokenizer.vocab_size
     watch = BeamTree(count) if config.num_beams > 1 else Choices(count)
     return generate(model.model, [ids], config, observer=watch)[0], watch

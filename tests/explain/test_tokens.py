@@ -1,4 +1,4 @@
-"""What tokens are called: readable, short, and never two of them alike."""
+"""Names of tokens: readable, short, and never two of them alike."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""How a translation came about: the search that is watched is the real one, and the page shows its numbers."""
+"""Pages on a translation: the search that is watched is the real one, and the page shows its numbers."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def translator():
 
 
 def watched(model, config, count=SIZE, source=(17, 25, 20, 28)):
-    """What the search finds, and the observer that saw it."""
+    """Search; gives what is found, and the observer that saw it."""
     watch = BeamTree(count) if config.num_beams > 1 else Choices(count)
     return generate(model, [source], config, observer=watch)[0], watch
 

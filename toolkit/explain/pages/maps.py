@@ -51,9 +51,10 @@ _MASKED = (205, 205, 205)
 
 @dataclass(frozen=True)
 class Scale:
-    """The colour scale of maps beside each other: from the smallest to the largest number, with 0 between or at an end.
+    """The colour scale of maps beside each other: it begins at 0, or where numbers are negative, as far below 0 as it
+    ends above.
 
-    A drawing's colours begin at 0, or as far below 0 as they end above.
+    low, high: the smallest and the largest number, or 0.
     """
 
     low: float
@@ -72,22 +73,20 @@ class Scale:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The numbers of a drawing's first and last colour."""
+        """The numbers of the first and the last colour."""
         most = max(self.high, -self.low) or 1.0
         return (-most if self.low < 0 else 0.0), most
 
-    def share(self, value: float) -> float:
-        """Place a number between low (0) and high (1); one that is not finite is at 0, infinity at 1."""
-        if not np.isfinite(value) or self.high == self.low:
-            return float(value == np.inf)
-        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+    def shares(self, values: Array) -> Array:
+        """Place numbers between the ends, 0 to 1; what is no number is at 0."""
+        low, high = self.ends
+        return np.clip((np.nan_to_num(np.asarray(values, float)) - low) / (high - low), 0, 1)
 
     def colors(self, values: Array) -> Array:
         """Choose the colours of numbers in a drawing.  (...) -> (..., 3), uint8."""
-        low, high = self.ends
-        stops = np.array([[*bytes.fromhex(name)] for name in (_BOTH if low < 0 else _BLUES)], dtype=np.float64)
-        shares = np.clip((np.nan_to_num(values) - low) / (high - low), 0, 1) * (len(stops) - 1)
-        channels = [np.interp(shares, np.arange(len(stops)), stops[:, channel]) for channel in range(3)]
+        stops = np.array([[*bytes.fromhex(name)] for name in (_BOTH if self.low < 0 else _BLUES)], dtype=np.float64)
+        places = self.shares(values) * (len(stops) - 1)
+        channels = [np.interp(places, np.arange(len(stops)), stops[:, channel]) for channel in range(3)]
         return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
 
 
@@ -152,17 +151,14 @@ def _rows(block: Heat, columns: int, beside: int, wide: int, scale: Scale, brush
     values = np.asarray(block.values)[:MOST_ROWS, :columns]
     away = np.zeros(values.shape, bool) if block.hidden is None else np.asarray(block.hidden)[:MOST_ROWS, :columns]
     found = []
-    for label, row, dark in zip(_labels(block.rows), values.tolist(), away.tolist(), strict=False):
-        shown = (_cell(value, none, wide, scale, brush) for value, none in zip(row, dark, strict=True))
-        found.append((padded(label, beside), "".join(shown)))
+    parts = (values.tolist(), scale.shares(values).tolist(), away.tolist())
+    for label, *row in zip(_labels(block.rows), *parts, strict=False):
+        line = ""
+        for value, share, dark in zip(*row, strict=True):
+            text = _HIDDEN if dark else f"{100 * value:.0f}" if wide == _SMALL else written(value, 2)
+            line += brush(padded(text, wide, right=True), DIM if dark else ground(share))
+        found.append((padded(label, beside), line))
     return found
-
-
-def _cell(value: float, away: bool, wide: int, scale: Scale, brush: Paint) -> str:
-    if away:
-        return brush(padded(_HIDDEN, wide, right=True), DIM)
-    text = f"{100 * value:.0f}" if wide == _SMALL else written(value, 2)
-    return brush(padded(text, wide, right=True), ground(scale.share(value)))
 
 
 def _labels(names: Sequence[str]) -> list[str]:
@@ -312,7 +308,7 @@ def _map(drawing: Drawing, shape: _Shape, scale: Scale, place: tuple[float, floa
     """Draw a map; place: its left end, its upper end, and the upper end of its cells -> its lower end."""
     heat, (left, upper, y) = shape.heat, place
     x, cell, font, masked = left + shape.left, shape.cell, shape.font, hidden(heat)
-    colors = scale.colors(np.asarray(heat.values, dtype=np.float64))
+    colors = scale.colors(heat.values)
     colors[masked] = _MASKED
     drawing.cells.append(Cells(x, y, cell, colors, np.asarray(heat.values), masked, heat.rows, heat.columns))
     drawing.boxes.append(Box(x, y, *shape.inside, stroke="#999999"))
