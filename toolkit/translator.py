@@ -20,7 +20,7 @@ from toolkit.decoding import (
     words_of,
 )
 from toolkit.decoding.generation import SENTENCES_AT_ONCE as BATCH_SIZE
-from toolkit.decoding.shared import SharedDecoding
+from toolkit.decoding.generation import SharedDecoding
 from toolkit.decoding.step import PackedWeights
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError, LengthError

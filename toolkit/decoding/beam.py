@@ -121,15 +121,10 @@ def beam_search(
         # A single beam that has ended is greedy search, and its second thoughts are not followed.
         done |= at_limit | (ended[:, 0] if config.num_beams == 1 else False)
         if observer is not None:
-            observer.ranked(_ranking(beams, continuations, ended, live, done))
+            ranked = (continuations.beams, continuations.tokens, continuations.scores, continuations.log_probs)
+            observer.ranked(Ranking(beams.sentences, *ranked, ended, live.beams, live.tokens, done))
         beams = _grow(state, beams, live, fill_holes(~done))
     return [hypotheses[: config.num_return_sequences] for hypotheses in finished.hypotheses]
-
-
-def _ranking(beams: _Beams, found: _Continuations, ended: Array, live: _Continuations, done: Array) -> Ranking:
-    """Describe a step to an observer."""
-    every = (found.beams, found.tokens, found.scores, found.log_probs)
-    return Ranking(beams.sentences, *every, ended, live.beams, live.tokens, done)
 
 
 def _continue(

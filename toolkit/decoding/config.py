@@ -1,4 +1,4 @@
-"""How to decode: one frozen dataclass, with the names and defaults of Hugging Face's `generate`."""
+"""Settings of decoding: frozen dataclasses, with the names and defaults of Hugging Face's `generate`."""
 
 import math
 from dataclasses import dataclass, fields
@@ -59,7 +59,7 @@ class GenerationConfig:
     min_p: float = 0.0  # sampling: only tokens at least this many times as probable as the most probable one
     # Tokens that occurred: their scores are divided by this where positive and multiplied where negative; 1 is off.
     repetition_penalty: float = 1.0
-    no_repeat_ngram_size: int = 0  # no sequence of so many tokens is written twice; 0 is off
+    no_repeat_ngram_size: int = 0  # no sequence of this many tokens is written twice; 0 is off
     seed: int = 0  # sampling: the same seed draws the same tokens
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ class GenerationConfig:
 
     @property
     def samples(self) -> bool:
-        """Whether chance has a part: at temperature 0 it has none."""
+        """True if tokens are drawn by chance: at temperature 0 they are not."""
         return self.do_sample and self.temperature > 0
 
     @property
@@ -142,15 +142,15 @@ class GenerationConfig:
 
 @dataclass(frozen=True)
 class ContinuationConfig(GenerationConfig):
-    """How a decoder-only model continues a prompt: as `GenerationConfig`, but it samples unless told otherwise.
+    """Settings for continuing prompts with a decoder-only model: as `GenerationConfig`, but sampling is the default.
 
     A model reads at most `max_length` tokens at once. past_context says what happens there. "stop": the output ends, so
-    that begin mark, prompt and output together have at most so many tokens. "slide": what has been read is forgotten,
+    that BOS, prompt and output together have at most `max_length` tokens. "slide": all that was read is forgotten,
     the last half of it is read again, and the output goes on; each sequence does so at its own length, whatever else is
     in the batch. A prompt is read as if the model had written it: one that is longer has slid before.
     """
 
-    # End mark included; None: what is left of the context, and a whole context where past_context is slide.
+    # EOS included; None: the rest of the context, and a whole context where past_context is slide.
     max_new_tokens: int | None = None
     # At the length limit: an end mark with the model's probability (scored) or with probability 1 (free), or none.
     forced_eos: Literal["scored", "free", "none"] = "none"
@@ -193,5 +193,5 @@ def _is_finite(value: object) -> bool:
 
 
 def _is_choice(value: object, choices: tuple) -> bool:
-    """Whether it is one of them; 1, which equals True, is not."""
+    """Tell if it is one of them; 1, which equals True, is not."""
     return any(type(value) is type(choice) and value == choice for choice in choices)

@@ -12,7 +12,7 @@ from toolkit.decoding.config import GenerationConfig
 from toolkit.decoding.hypothesis import Observer
 from toolkit.functional.arrays import Array, row_blocks
 
-# In rows of at most so many logits the best are looked up directly, in longer ones by columns: `best_continuations`.
+# In rows of at most this many logits the best are looked up directly, in longer ones by columns: `best_continuations`.
 _FEW_TOKENS = 512
 # The fewest columns. Most time is saved where there are as many as there are tokens to look at in the best of them.
 _LEAST_COLUMNS = 256
@@ -21,7 +21,7 @@ _LEAST_COLUMNS = 256
 # subtraction of the largest logit can be left out.
 _LEAST_TOTAL, _LARGEST_TOTAL = 1e-30, 1e30
 
-# Top-p seldom keeps more tokens than this: so many of the largest are found and sorted before all are.
+# Top-p seldom keeps more tokens than this: this many of the largest are found and sorted before all are.
 _FEW = 256
 
 # Random numbers that a sequence draws at once, one for each step.

@@ -5,7 +5,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, generate
-from toolkit.decoding.shared import SharedDecoding
+from toolkit.decoding.generation import SharedDecoding
 from toolkit.decoding.step import PackedWeights
 from toolkit.models.gpt import GPT
 from toolkit.models.storage import load_model

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import ENGLISH
 from toolkit import load, parallel
-from toolkit.decoding.shared import deal
+from toolkit.decoding.generation import deal
 from toolkit.errors import ConfigError
 
 
