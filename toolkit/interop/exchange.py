@@ -123,22 +123,13 @@ def _writing_model(model: Model, where: Path) -> tuple[Model, list[str]]:
     return model, []
 
 
-class _Read(NamedTuple):
-    """A model from elsewhere."""
-
-    model: Model
-    tokenizer: Tokenizer
-    name: str  # its class there
-    notes: list[str]  # on differences
-    generation: Mapping[str, Any]  # its authors' settings of decoding
-
-
-def _read(source: Path, end_token: str | None) -> _Read:
+def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, list[str], Mapping[str, Any]]:
+    """Read a model from elsewhere -> it, its tokenizer, its class, notes, and its authors' settings of decoding."""
     if (source / MODEL_FILE).exists():
         reading = ctranslate2.read(source, end_token)
         tokenizer, model = pieces_tokenizer(source, reading.tokens, reading.vocabulary), reading.model()
         notes = reading.notes + _never_written(model, reading.vocabulary, reading.tokens)
-        return _Read(model, tokenizer, _ctranslate2_name(model), notes, {})
+        return model, tokenizer, _ctranslate2_name(model), notes, {}
     if not source.is_dir():
         raise ModelError(
             f"{source} is not a directory: give one that transformers or CTranslate2 has written; nothing is downloaded"
@@ -151,7 +142,7 @@ def _read(source: Path, end_token: str | None) -> _Read:
     notes = found.notes + _never_written(model, read.vocabulary, read.tokens)
     if read.has_other_template:
         notes.append("its chat template is not one of this toolkit's and stays behind: fine-tuning teaches one of ours")
-    return _Read(model, read.tokenizer, found.architecture.name, notes, found.generation)
+    return model, read.tokenizer, found.architecture.name, notes, found.generation
 
 
 def _never_written(model: Model, vocabulary: Vocabulary, names: Sequence[str | None]) -> list[str]:
