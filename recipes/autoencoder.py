@@ -69,10 +69,9 @@ class Settings(Recipe):
     def check(self) -> None:
         super().check()
         check_training(self.training)
-        one, few = self.model.d_model < 2, self.sentences < 1
+        refuse((self.sentences < 1, f"sentences is {self.sentences}: it must be at least 1"))
         refuse(
-            (few, f"sentences is {self.sentences}: it must be at least 1"),
-            (one, "a vector of one number has no variance: choose a --model.d-model of at least 2"),
+            (self.model.d_model < 2, "a vector of one number has no variance: choose a --model.d-model of at least 2")
         )
 
 
@@ -142,13 +141,9 @@ def score(
 
 def baselines(task: VectorTask) -> dict[str, dict[str, float]]:
     """Score what needs no model on the held-out sentences: each token's mean, and the mean training vector."""
-    targets = task.sets["valid"].targets
-    given = {
-        "token_mean": targets.mean(axis=1, keepdims=True),
-        "mean_vector": task.sets["train"].targets.mean(axis=0),
-    }
+    targets, mean = task.sets["valid"].targets, task.sets["train"].targets.mean(axis=0)
     found = {}
-    for name, y in given.items():
+    for name, y in ("token_mean", targets.mean(axis=1, keepdims=True)), ("mean_vector", mean):
         squares = np.square(targets - y, dtype=np.float64).sum(axis=1)
         found[name] = {"loss": float(squares.mean() / targets.shape[1]), "distance": float(np.sqrt(squares).mean())}
     return found

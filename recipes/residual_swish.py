@@ -5,8 +5,7 @@
 
 A teacher of the same shape with random weights answers random vectors, and the pupil, with other random weights, is to
 answer alike. The loss of a vector is ½ ‖Y - Y_true‖², so that ∂L/∂Y = Y - Y_true, as in the document. AdamW has its ε
-inside the root. Before training, every gradient of the document's list (of all
-weights and of X) is compared with finite differences.
+inside the root. Before training, every gradient of the document's list is compared with finite differences.
 """
 
 import sys
