@@ -1,5 +1,8 @@
 """Recorded passes: modules that decoding has never seen are done again as their own forward does them, or refused."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -109,3 +112,17 @@ def test_a_language_model_with_a_module_of_ones_own_is_decoded(random_gpt, dtype
     pair.select([2, 0], [2, 2, 0, 0])
     for _ in range(3):
         pair.read(np.random.default_rng(1).integers(16, 37, 4))
+
+
+def test_a_recording_goes_with_its_last_step(random_gpt):
+    """Its memory is lent again at once, not when Python next looks for cycles."""
+    pair = continuation(random_gpt(), [3, 1, 4])
+    pair.read(np.array([20, 21, 22]))
+    recording = weakref.ref(pair.step._recording)
+    pair.select([2, 0], [2, 0])
+    gc.disable()
+    try:
+        pair.read(np.array([20, 21]))
+        assert recording() is None
+    finally:
+        gc.enable()

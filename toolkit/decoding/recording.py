@@ -1,9 +1,10 @@
-"""A forward pass, done once and written down: the list of array operations that it comes to, to be done again.
+"""Record a forward pass as a list of array operations, and replay it with other numbers.
 
-`recorder_of` copies a tree of modules and puts in place of its leaves others that record. The composites between them
-are the model's own, so that their `forward`, run with a `Recording` as its tape, decides what is recorded and in which
-order: what a layer means stands in its module alone. Leaves that are known have a form of their own that is fast for
-few rows (`toolkit.decoding.step`); any other is recorded as one call of its ordinary `forward`.
+`recorder_of` copies a tree of modules and replaces its leaves by others that record. The composites between them are
+the model's own: their `forward`, run with a `Recording` as its tape, decides what is recorded, and in which order.
+Known leaves have a form that is fast for few rows (`toolkit.decoding.step`); any other is recorded as one call of its
+ordinary `forward`. Arithmetic of a composite is recorded ufunc by ufunc. Only leaves may read what differs from one
+replay to the next and is no result of a recorded operation, such as positions.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,15 +18,15 @@ from toolkit.nn.memory import Pool
 from toolkit.nn.module import Module
 from toolkit.nn.tape import Tape
 
-# Functions of NumPy that give views of what they are given, and compute nothing.
+# Functions of NumPy that return views of their arguments, and compute nothing.
 _VIEWS = {np.split, np.array_split, np.swapaxes, np.transpose, np.reshape, np.moveaxis, np.expand_dims, np.squeeze}
 
 
 class Recording(Tape):
-    """A tape of a pass without gradients that notes each operation, and does it.
+    """A tape of a pass without gradients that does each operation and notes it.
 
-    The memory that it lends is used again within the pass as soon as nobody holds an array on it, which the operations
-    that were noted do not do: they follow each other in the same order when they are done again.
+    Memory that it has lent is lent again as soon as the pass holds no array on it any more. The noted operations do not
+    count as holders: a replay does them in the same order, so that each finds what it found.
     """
 
     def __init__(self, pool: Pool):
@@ -63,9 +64,9 @@ class Recording(Tape):
 
 
 class Traced(np.ndarray):
-    """An array on memory of a recording, or a view of one: what NumPy's ufuncs do with it is recorded.
+    """An array on memory of a recording, or a view of one: ufuncs of it are recorded.
 
-    Whatever else computes with it is an error, here or at the latest where its result is used.
+    Any other computation raises TypeError, at once or where its result is used.
     """
 
     loan: tuple[Recording, list[Array]] | None = None  # of the array that was lent, not of its views
@@ -95,7 +96,7 @@ class Traced(np.ndarray):
 
 
 def plain(x: Any) -> Any:
-    """Give an array of a recording as an ordinary one, which does not keep its memory from being lent again."""
+    """Return an array of a recording as an ordinary one, which does not keep its memory from being lent again."""
     if type(x) is not Traced:
         return x
     if x.loan is not None:
@@ -115,7 +116,7 @@ def _lent(x: Traced) -> Traced:
 
 
 class OneCall(Module):
-    """Stands for any leaf: every step calls its forward, and copies the result to where the others expect it."""
+    """Stands for any leaf: a replay calls its forward, and copies the result to its recorded place."""
 
     original: Module
 

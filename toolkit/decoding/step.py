@@ -1,4 +1,4 @@
-"""One token more of every sequence: the ordinary forward over the cache, recorded once and done again in every step.
+"""A decoding step, one more token of every sequence: the ordinary forward over the cache, recorded and replayed.
 
 A step has few rows, so calls cost as much as arithmetic. A recording (`toolkit.decoding.recording`) leaves nothing of
 the forward but its array operations; here are, for each kind of leaf, those that are fastest for few rows. They give
@@ -77,7 +77,7 @@ class Step:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if arrangement == self._arrangement:
                 self._recording.replay()
-            else:  # sequences are others than in the last step
+            else:  # the sequences are not those of the last step
                 self._arrangement, self._recording, self._scores = (), None, None  # lend memory again
                 self._recording = self._record(len(ids))
                 self._arrangement = arrangement
@@ -94,11 +94,12 @@ class Step:
         tape = _StepRecording(self._pool, self._packed, self._streams, count // self._cache.texts, self._careful)
         x = model.read(rows.ids, rows, tape) if isinstance(model, GPT) else model.decode(rows.ids, (), rows, tape)
         self._scores = plain(model.output.logits(x, tape))
+        tape.waves.clear()  # which refer to the tape: with them it would outlive its use
         return tape
 
 
 class _StepRows:
-    """The rows of a step, one token each; what differs from step to step is set by `begin`."""
+    """The rows of a step, one token each; `begin` sets all that differs from step to step."""
 
     ids: Array  # (N,), the same array as long as there are as many
     positions: Array  # (N,)
@@ -282,7 +283,7 @@ class _RMSNorm(_Norm, RMSNorm):
 def _normal_of_one_row(
     x: Array, out: Array, gain: Array, eps: float, average: Array | None, bias: Array | None
 ) -> None:
-    """The same of (D,) -> (D,), where numbers are cheaper than arrays of one."""
+    """Normalise one row, (D,) -> (D,): numbers are cheaper than arrays of one."""
     if average is not None:
         x = np.subtract(x, x.dot(average[:, 0]), out)
     np.divide(x, math.sqrt(x.dot(x) + eps), out)
@@ -291,7 +292,7 @@ def _normal_of_one_row(
         np.add(out, bias, out)
 
 
-class _Input(InputEmbedding):
+class _InputEmbedding(InputEmbedding):
     def rows_of(self, ids: Array) -> Array:
         return ids  # `_StepRows` has them already
 
@@ -308,7 +309,7 @@ class _Embedding(Embedding):
 
 class _RotaryPositions(RotaryPositions):
     def turn(self, x: Array, rows: _StepRows, tape: _StepRecording) -> None:
-        """Turn by waves that are looked up once in a step for all layers."""
+        """Turn by waves that all layers share: they are looked up once in a step."""
         if self.original not in tape.waves:
             tape.waves[self.original] = tape.empty((2, len(x), self.head_dim // 2), x.dtype.type)
             place, look_up = plain(tape.waves[self.original]), self.original.waves
@@ -355,7 +356,7 @@ _KINDS: dict[type, type] = {
     RotaryPositions: _RotaryPositions,
     SelfAttention: _SelfAttention,
     CrossAttention: _CrossAttention,
-    InputEmbedding: _Input,
+    InputEmbedding: _InputEmbedding,
     Embedding: _Embedding,
     LearnedPositions: OneCall,
 }
