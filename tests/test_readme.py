@@ -1,6 +1,7 @@
 """The READMEs show code that runs and does what is said of it, and point at what is there."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ READMES = [
 
 
 def blocks(path: Path) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
+    return re.findall(r"```python\n(.*?) *```", path.read_text("utf-8"), re.DOTALL)
 
 
 def anchor(heading: str) -> str:
@@ -28,6 +29,12 @@ def test_the_first_readme_is_short_and_shows_the_page_with_the_transformer():
     [heart] = [each for each in blocks(ROOT / "README.md") if "def block(" in each]
     page = (ROOT / "toolkit" / "plain.py").read_text("utf-8")
     assert [part for part in heart.strip().split("\n\n\n") if part not in page] == []
+
+
+def test_the_check_says_of_the_example_what_the_readme_says(capsys):
+    [example] = [each for each in blocks(ROOT / "README.md") if "toolkit.proof" in each]
+    exec(textwrap.dedent(example), {})
+    assert example.strip().splitlines()[-1].removeprefix("   # ") in capsys.readouterr().out.splitlines()
 
 
 def test_a_training_loop_of_ones_own_learns(capsys):

@@ -56,7 +56,7 @@ def attention(query, key, value, mask):  # (T, K), (S, K), (S, K), (T, S) -> (T,
     scale = 1 / np.sqrt(query.shape[1])
     weights = softmax(query @ key.T * scale + mask)
 
-    def back(dcontext):  # a score moves all weights of its row: its gradient loses their weighted average
+    def back(dcontext):  # softmax: a higher score lowers all other weights of its row
         dweights = dcontext @ value.T
         dscores = weights * (dweights - (weights * dweights).sum(axis=-1, keepdims=True)) * scale
         return dscores @ key, dscores.T @ query, weights.T @ dcontext
@@ -117,7 +117,7 @@ def block(x, memory, mask, heads, activation, parameters):  # (T, D) -> (T, D), 
             if name == "cross_attention":
                 dmemory = dother[0]
             elif name == "self_attention":
-                dnormal = dnormal + dother[0]  # what asks and what is asked are the same rows
+                dnormal = dnormal + dother[0]  # queries, keys and values come from the same rows
             dthrough, dnorm = back_norm(dnormal)
             dx = dx + dthrough  # the gradient takes both ways: around the layer and through it
             gradients[name] = {"norm": dnorm, **dpart}
