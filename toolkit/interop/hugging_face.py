@@ -10,8 +10,8 @@ from safetensors.numpy import save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.functional.arrays import Array
-from toolkit.interop.architectures import ARCHITECTURES
 from toolkit.interop.chat_templates import end_of
+from toolkit.interop.encoder_decoders import Marian, Pegasus
 from toolkit.interop.hugging_face_files import (
     GENERATION_FILE,
     OWN_ENTRY,
@@ -24,6 +24,7 @@ from toolkit.interop.hugging_face_files import (
     kept_generation,
     own_settings,
 )
+from toolkit.interop.language_models import GPT2, Llama, Starcoder2
 from toolkit.interop.mapping import (
     OUTPUT_BIAS,
     Architecture,
@@ -38,6 +39,8 @@ from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, is_larger, write_json
 from toolkit.nn.module import Model
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS
+
+ARCHITECTURES: tuple[Architecture, ...] = (Marian(), Pegasus(), GPT2(), Llama(), Starcoder2())
 
 # Waves have no end: ours are written so far at least that encoder-decoders there read what ours read.
 _LEAST_POSITIONS = 1024

@@ -33,6 +33,7 @@ _OWN_SETTINGS = ("max_length", "ignore_case", "begin", "template", "fixed_output
 _ENCODER_DECODERS = ("marian", "pegasus")  # by their model_type
 
 T = TypeVar("T", int, float, bool, str)
+LM_HEAD = "lm_head.weight"  # the output table in all classes
 
 
 class ForeignSettings:
@@ -391,3 +392,8 @@ def _tensors(path: Path) -> dict[str, Tensor]:
         raise ModelError(
             f"{path} is damaged or is not a safetensors file ({error}): copy the whole model again"
         ) from None
+
+
+def untied_note(name: str, setting: str) -> str:
+    """Say that two tables differ which the settings call one."""
+    return f"{name} is a table of its own, though {setting} says otherwise: it is read as it is"

@@ -2,8 +2,8 @@
 
 A class of models elsewhere is described by three tables: `Tensors`, the names of the parts of its layers; a `Table`
 for each matrix with a row for every token; and a `Setting` for each entry of its config.json. Our own names of
-parameters stand in this file, once; the chapters `architectures` and `ctranslate2_spec` say what
-they are called there.
+parameters stand in this file, once; `encoder_decoders`, `language_models` and `ctranslate2_spec` say what they are
+called there.
 
 Our linear maps are (inputs, outputs) and keep maps of one input together, queries, keys and values say, side by side
 in one matrix; elsewhere each is a tensor of its own, and often (outputs, inputs).
