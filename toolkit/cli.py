@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 from toolkit import __version__
 from toolkit.commands.console import discard_output, emit
@@ -10,8 +11,7 @@ from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.process import Stopped, stderr_or_nowhere, stoppable
 
-# What each verb is for, and what in toolkit.commands does it: a class, or a function of the words after the verb that
-# gives an instance. A verb is imported only when it is used.
+# The class in toolkit.commands that each verb is done by, and the purpose of it. It is imported only when it is used.
 VERBS = {
     "translate": ("translate.Translate", "Translate text, a file, or what you type at a prompt."),
     "generate": ("generate.Generate", "Continue a text: a prompt, a file of prompts, or what you type."),
@@ -29,7 +29,24 @@ VERBS = {
     "export": ("models.ExportModel", "Write a model for transformers or CTranslate2."),
     "presets": ("models.Presets", "Show the named shapes of language models and their sizes."),
     "info": ("models.Info", "Show what a model is, how large it is and how well it did."),
-    "explain": ("explain.explain", "Follow a sentence through a model, number by number, and prove every derivative."),
+    "explain": ("", "Follow a sentence through a model, number by number, and prove every derivative."),
+}
+
+TOPICS = {
+    topic: (f"explain.Explain{topic.title()}", purpose)
+    for topic, purpose in {
+        "attention": "One sentence through a model, step by step: formulas, shapes and numbers.",
+        "translate": "How a translation came about: attention, candidates, the beam as a tree.",
+        "generate": "How a text goes on: each next token's distribution, before and after sampling.",
+        "training": "Teacher forcing on one pair of sentences, and one step of AdamW in numbers.",
+        "parallel": "Why attention is parallel and long-range, and a recurrent network is neither.",
+        "gradients": "Every derivative: formula, source, a live check; and the well-known wrong ones.",
+    }.items()
+}
+# By the words before it: the name of a choice, the choices, the flags that may stand in its place, and a last line.
+_MENUS = {
+    "toolkit": ("verb", VERBS, "[--help] [--version] ", "explains the flags of a verb."),
+    "toolkit explain": ("topic", TOPICS, "", "explains its flags; --html FILE writes a page for a browser."),
 }
 
 USER_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -50,61 +67,54 @@ def reported(action: Callable[[], None]) -> int:
         # Nepali is written in UTF-8, and a line ends with LF, whatever this machine would do by itself.
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
     with stderr_or_nowhere():
-        return _exit_code(action)
+        try:
+            with stoppable():
+                action()
+            return 0
+        except ToolkitError as error:
+            tell(f"toolkit: {error}")
+            return USER_ERROR
+        except MemoryError:
+            tell("toolkit: there is not enough memory for this: a smaller model, batch or text needs less")
+            return USER_ERROR
+        except KeyboardInterrupt:
+            tell("")  # the shell's prompt begins a new line
+            return INTERRUPTED
+        except Stopped as stopped:
+            if str(stopped):
+                tell(str(stopped))
+            return SIGNALLED + stopped.number
+        except BrokenPipeError:
+            discard_output()
+            return BROKEN_PIPE
 
 
-def _exit_code(action: Callable[[], None]) -> int:
-    try:
-        with stoppable():
-            action()
-        return 0
-    except ToolkitError as error:
-        tell(f"toolkit: {error}")
-        return USER_ERROR
-    except MemoryError:
-        tell("toolkit: there is not enough memory for this: a smaller model, batch or text needs less")
-        return USER_ERROR
-    except KeyboardInterrupt:
-        tell("")  # the shell's prompt begins a new line
-        return INTERRUPTED
-    except Stopped as stopped:
-        if str(stopped):
-            tell(str(stopped))
-        return SIGNALLED + stopped.number
-    except BrokenPipeError:
-        discard_output()
-        return BROKEN_PIPE
-
-
-def _run(arguments: list[str]) -> None:
-    verb, *rest = arguments or ["--help"]
-    if verb in ("-h", "--help"):
-        emit(_help())
-    elif verb == "--version":
+def _run(arguments: Sequence[str], program: str = "toolkit") -> None:
+    what, choices, flags, ending = _MENUS[program]
+    choice, *rest = arguments or ["--help"]
+    if choice in ("-h", "--help"):
+        width, usage = max(map(len, choices)), f"{program} {flags}{what.upper()} ..."
+        purposes = (f"  {name:{width}}  {purpose}" for name, (_, purpose) in choices.items())
+        emit([f"usage: {usage}", "", *purposes, "", f"`{program} {what.upper()} --help` {ending}"])
+    elif choice == "--version" and flags:
         emit([f"toolkit {__version__}"])
-    elif verb in VERBS:
-        _parse(verb, rest).run()
+    elif f"{program} {choice}" in _MENUS:
+        _run(rest, f"{program} {choice}")
     else:
-        kind = "flag" if verb.startswith("-") else "verb"
-        raise ConfigError(f"there is no {kind} {verb!r}: it is toolkit VERB, with a verb of {', '.join(VERBS)}")
+        parsed(arguments, program).run()
 
 
-def _parse(verb: str, arguments: list[str]):
+def parsed(arguments: Sequence[str], program: str = "toolkit") -> Any:
+    """Read a verb and its flags, or a topic where the program is "toolkit explain" -> what does it, by its `run`.
+
+    Raises ConfigError for a verb that does not exist, and as `parse_flags` does.
+    """
     from toolkit.commands.flags import parse_flags
 
-    module, name = VERBS[verb][0].split(".")
-    command = getattr(import_module(f"toolkit.commands.{module}"), name)
-    if not isinstance(command, type):
-        return command(arguments)
-    return parse_flags(command, f"toolkit {verb}", arguments)
-
-
-def _help() -> list[str]:
-    width = max(map(len, VERBS))
-    return [
-        "usage: toolkit [--help] [--version] VERB ...",
-        "",
-        *(f"  {verb:{width}}  {purpose}" for verb, (_, purpose) in VERBS.items()),
-        "",
-        "`toolkit VERB --help` explains the flags of a verb.",
-    ]
+    what, choices, *_ = _MENUS[program]
+    choice, *rest = arguments
+    if choice not in choices:
+        kind, one = "flag" if choice.startswith("-") else what, f"{program} {what.upper()}"
+        raise ConfigError(f"there is no {kind} {choice!r}: it is {one}, with a {what} of {', '.join(choices)}")
+    module, name = choices[choice][0].split(".")
+    return parse_flags(getattr(import_module(f"toolkit.commands.{module}"), name), f"{program} {choice}", rest)

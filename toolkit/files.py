@@ -51,6 +51,16 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 temporary.unlink(missing_ok=True)
 
 
+def check_writable(path: Path) -> None:
+    """Raises DataError where `atomic_writer` would, before the work whose result is to be written."""
+    with suppress(_NothingToWrite), atomic_writer(path):
+        raise _NothingToWrite
+
+
+class _NothingToWrite(Exception):  # noqa: N818  (nothing went wrong)
+    pass
+
+
 def check_path(path: Path, below: int = _BELOW) -> None:
     """Raises OSError where a path is longer than the system allows, with names below it, or is a link to itself."""
     with suppress(FileNotFoundError, NotADirectoryError):

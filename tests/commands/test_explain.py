@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from toolkit.commands.explain import TOPICS, Explanation, explain, has_color
+from toolkit.cli import TOPICS, parsed
+from toolkit.commands.explain import Explanation, has_color
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.pages.blocks import Page, Section, Text
 from toolkit.explain.pages.html import document
@@ -45,7 +46,7 @@ def test_an_unknown_topic_is_told_in_one_sentence(run):
 
 def test_a_topic_is_read_with_its_flags():
     with pytest.raises(ConfigError, match="there is no flag --no-such"):
-        explain(["training", "--no-such"])
+        parsed(["training", "--no-such"], "toolkit explain")
 
 
 def test_a_page_is_printed_or_written(capsys, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from tests.checks import random_model, small_config, small_gpt_config
 from toolkit import load
 from toolkit.cli import main
-from toolkit.commands.explain_topics import ExplainAttention
+from toolkit.commands.explain import ExplainAttention
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.attention import attention_page
 from toolkit.explain.pages.blocks import Bars, Heat, Maps, Numbers, Table

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.explain.pages import page
-from toolkit.commands.explain import explain
+from toolkit.cli import parsed
 from toolkit.explain.pages.blocks import Heat, Maps, Numbers
 from toolkit.explain.pages.html import document
 
@@ -64,7 +64,8 @@ def pages(tiny_model, tiny_gpt):
         ("parallel", "She eats rice.", "--model", tiny_gpt, "--lengths", "4", "8"),
     )  # fmt: skip
     shown = {
-        f"{topic}{index}": explain([topic, *map(str, flags)]).page() for index, (topic, *flags) in enumerate(words)
+        f"{topic}{index}": parsed([topic, *map(str, flags)], "toolkit explain").page()
+        for index, (topic, *flags) in enumerate(words)
     }
     return {"blocks": page(), **shown}
 

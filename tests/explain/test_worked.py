@@ -105,7 +105,7 @@ def test_a_long_sentence_is_cut_and_the_page_says_so():
 
 
 def test_the_example_has_one_layer_and_one_head():
-    from toolkit.commands.explain_topics import ExplainAttention
+    from toolkit.commands.explain import ExplainAttention
 
     with pytest.raises(ConfigError, match="one head"):
         ExplainAttention(head=2).page()

@@ -14,6 +14,7 @@ from toolkit.api import load_language_model
 from toolkit.chat import ChatSession
 from toolkit.commands.chat_terminal import Notes, TerminalChat
 from toolkit.commands.console import emit, emit_results, emit_text
+from toolkit.commands.flags import BadWords, ModelName
 from toolkit.commands.lines import one_text, tell_one_text
 from toolkit.data.conversations import messages_to_json
 from toolkit.data.lines import arriving_bytes, arriving_lines
@@ -43,8 +44,7 @@ class Chat:
     message: Positional[list[str]] = field(default_factory=list)
     """What to say; several are said in turn, words without quotation marks are one message. Without it, or where it is
     -, lines of standard input are."""
-    model: str = "chat"
-    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    model: ModelName = "chat"
     system: str = ""
     """The system message, which is sent in front of all others."""
     template: Literal["taught", "control", "plain"] = "taught"
@@ -55,8 +55,7 @@ class Chat:
     """File that has the conversation after every reply: JSON that --load and fine-tuning read."""
     stop_strings: UseAppendAction[tuple[str, ...]] = ()
     """A reply ends before this string; may be given several times."""
-    bad_words: UseAppendAction[tuple[str, ...]] = ()
-    """Not to be written, as it is tokenized with and without a space in front; may be given several times."""
+    bad_words: BadWords = ()
     json: bool = False
     """Read and write JSON lines."""
     quiet: bool = False

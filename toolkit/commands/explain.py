@@ -1,63 +1,35 @@
-"""toolkit explain: what a transformer does, number by number, one topic at a time."""
+"""toolkit explain: what a transformer does, number by number: the flags of each topic, and the page that it makes."""
 
 import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
+import tyro
+from tyro.conf import OmitArgPrefixes, Positional
+
+from toolkit.api import load, load_language_model, load_translator
 from toolkit.commands.console import emit, emit_page
-from toolkit.commands.flags import parse_flags
+from toolkit.commands.flags import ModelName, Quiet
+from toolkit.decoding import ContinuationConfig, GenerationConfig
+from toolkit.display import progress_bar, tell
 from toolkit.errors import ConfigError
-from toolkit.files import atomic_writer
+from toolkit.explain.decoding import (
+    CONTINUATION_CANDIDATES,
+    NEW_TOKENS,
+    TRANSLATION_CANDIDATES,
+    generation_page,
+    translation_page,
+)
+from toolkit.explain.pages.blocks import Page
+from toolkit.files import atomic_writer, check_writable
 
-if TYPE_CHECKING:
-    from toolkit.explain.pages.blocks import Page
-
-# The topics, and what each shows; the class that does it is imported only when it is asked for.
-TOPICS = {
-    "attention": "One sentence through a model, step by step: formulas, shapes and numbers.",
-    "translate": "How a translation came about: attention, candidates, the beam as a tree.",
-    "generate": "How a text goes on: each next token's distribution, before and after sampling.",
-    "training": "Teacher forcing on one pair of sentences, and one step of AdamW in numbers.",
-    "parallel": "Why attention is parallel and long-range, and a recurrent network is neither.",
-    "gradients": "Every derivative: formula, source, a live check; and the well-known wrong ones.",
-}
 _PIPE = (100, 24)  # columns and lines where nobody says how wide the terminal is
-
-
-def explain(arguments: Sequence[str]) -> "Explanation | _Topics":
-    """Read a topic and its flags; without a topic, the command lists them. Raises ConfigError for what is neither."""
-    topic, *rest = arguments or ["--help"]
-    if topic in TOPICS:
-        command = getattr(import_module("toolkit.commands.explain_topics"), f"Explain{topic.title()}")
-        return parse_flags(command, f"toolkit explain {topic}", rest)
-    if topic in ("-h", "--help"):
-        return _Topics()
-    kind = "flag" if topic.startswith("-") else "topic"
-    raise ConfigError(f"there is no {kind} {topic!r}: it is toolkit explain TOPIC, with a topic of {', '.join(TOPICS)}")
-
-
-@dataclass
-class _Topics:
-    """List the topics."""
-
-    def run(self) -> None:
-        width = max(map(len, TOPICS))
-        emit(
-            [
-                "usage: toolkit explain TOPIC ...",
-                "",
-                *(f"  {topic:{width}}  {purpose}" for topic, purpose in TOPICS.items()),
-                "",
-                "`toolkit explain TOPIC --help` explains its flags; --html FILE writes a page for a browser.",
-            ]
-        )
 
 
 @dataclass(kw_only=True)
@@ -68,7 +40,7 @@ class Explanation(ABC):
     """Write one self-contained page to this file, for a browser, instead of printing."""
 
     @abstractmethod
-    def page(self) -> "Page":
+    def page(self) -> Page:
         """Make the page. Raises ToolkitError for what cannot be explained."""
 
     def run(self) -> None:
@@ -80,7 +52,7 @@ class Explanation(ABC):
         else:
             self.written_page(self.html)
 
-    def written_page(self, path: Path) -> "Page":
+    def written_page(self, path: Path) -> Page:
         """Write the page and return it.  Raises DataError before the work where the file cannot be written."""
         from toolkit.explain.pages.html import document
 
@@ -117,17 +89,163 @@ class MappedExplanation(Explanation):
         emit([f"{self.picture}: the maps of attention"])
 
 
-class _NotYet(Exception):  # noqa: N818
-    """Nothing is wrong; nothing is written either."""
-
-
-def check_writable(path: Path) -> None:
-    """Raise DataError where `atomic_writer` would, before the work whose result is to be written."""
-    with suppress(_NotYet), atomic_writer(path):
-        raise _NotYet
-
-
 def has_color() -> bool:
     """Tell if standard output is a terminal with colours and nobody objects (https://no-color.org)."""
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return wanted and sys.stdout is not None and sys.stdout.isatty()
+
+
+@dataclass(kw_only=True)
+class ExplainAttention(MappedExplanation):
+    """Follow one text through a model, step by step: formula, shapes and numbers, read from one real pass.
+
+    Without --model the numbers are those of the founding document 004, with its errors beside what is right, and after
+    them the known errors of the other documents.
+    """
+
+    text: Positional[str] = "I am boy"
+    """The text: what a translator translates, or how a text begins. The document's example knows I, am and boy."""
+    model: str | None = None
+    """Directory of a trained model or of a run, or the name of one that comes with the toolkit, such as en-ne."""
+    target: str | None = None
+    """The text that a translator's decoder reads. By default the model's own; in the document's example, म."""
+    layer: int = 1
+    """The layer to show, from 1; a side of a translator that has fewer shows its last."""
+    head: int = 1
+    """The head to show, from 1. The maps of the others stand beside it."""
+
+    def page(self) -> Page:
+        if self.model is None:
+            if (self.layer, self.head) != (1, 1):
+                raise ConfigError(
+                    "the document's example has one layer and one head: choose a trained model with --model"
+                )
+            from toolkit.explain.worked import worked_page
+
+            return worked_page(self.text, self.target)
+        from toolkit.explain.attention import attention_page
+
+        return attention_page(load(self.model), self.text, self.target, self.layer, self.head)
+
+
+@dataclass
+class ExplainTranslate(MappedExplanation):
+    """Show how a translation came about: tokens, candidates of every step, the beam as a tree, cross-attention.
+
+    The flags of decoding are those of `toolkit translate`, with the same defaults: it is the same translation.
+    """
+
+    text: Positional[str]
+    """The text to translate."""
+    model: ModelName = "en-ne"
+    candidates: int = TRANSLATION_CANDIDATES
+    """The number of candidates that are shown at every step."""
+    layer: int | None = None
+    """Show the maps of this decoder layer only, counted from 1."""
+    head: int | None = None
+    """Show the maps of this head only, counted from 1."""
+    generation: OmitArgPrefixes[GenerationConfig] = field(default_factory=GenerationConfig)
+
+    def page(self) -> Page:
+        translator = load_translator(self.model, "toolkit explain generate")
+        return translation_page(translator, self.text, self.generation, self.candidates, self.layer, self.head)
+
+
+@dataclass
+class ExplainGenerate(MappedExplanation):
+    """Show how a text goes on: the next token's distribution before and after each stage of sampling, self-attention.
+
+    The flags of decoding are those of `toolkit generate`, with the same defaults but for --max-new-tokens.
+    """
+
+    text: Positional[str]
+    """The beginning of the text; an empty one lets the model begin."""
+    model: ModelName = "stories"
+    candidates: int = CONTINUATION_CANDIDATES
+    """The number of candidates that are shown at every step."""
+    layer: int | None = None
+    """Show the maps of this layer only, counted from 1."""
+    head: int | None = None
+    """Show the maps of this head only, counted from 1."""
+    generation: OmitArgPrefixes[ContinuationConfig] = field(
+        default_factory=lambda: ContinuationConfig(max_new_tokens=NEW_TOKENS)
+    )
+
+    def page(self) -> Page:
+        model = load_language_model(self.model, "toolkit explain translate")
+        return generation_page(model, self.text, self.generation, self.candidates, self.layer, self.head)
+
+
+@dataclass(kw_only=True)
+class ExplainTraining(MappedExplanation):
+    """Teacher forcing on one pair of sentences, or one text: the loss of every token, and a step of AdamW in numbers.
+
+    The step is that of a first update, with the settings that the model was trained with. It moves a copy: the model
+    on the disk is not changed.
+    """
+
+    texts: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT...")]] = ()
+    """A sentence and its translation; for a language model one text. By default "I am a boy" and म केटा हुँ, or the
+    beginning of a story in English or Nepali, whichever the model knows better."""
+    model: ModelName = "en-ne"
+    learning_rate: float | None = None
+    """Of the step. By default that of the first update of the model's own training."""
+
+    def page(self) -> Page:
+        if self.learning_rate is not None and not 0 < self.learning_rate < float("inf"):
+            raise ConfigError(f"learning_rate is {self.learning_rate}: it must be a number above 0")
+        from toolkit.explain.training import training_page
+        from toolkit.models.zoo import find_model
+        from toolkit.models.storage import read_metrics
+
+        metrics = read_metrics(find_model(self.model))
+        return training_page(load(self.model), self.texts, metrics, self.learning_rate)
+
+
+@dataclass(kw_only=True)
+class ExplainParallel(Explanation):
+    """All positions at once against one at a time: the same numbers, timed by length, and how far each can look back.
+
+    Times are of this machine, on one core, and differ from run to run.
+    """
+
+    text: Positional[str] = ""
+    """The text that the model reads in both ways. By default the beginning of a story in English or
+    Nepali, whichever the model knows better."""
+    model: str = "stories"
+    """Directory of a language model or of a run, or the name of one that comes with the toolkit."""
+    lengths: tuple[int, ...] = field(default_factory=lambda: import_module("toolkit.explain.parallel").LENGTHS)
+    """Tokens of the texts that are timed."""
+    quiet: Quiet = False
+
+    def page(self) -> Page:
+        from toolkit.explain.parallel import parallel_page
+
+        def shown(lengths: Iterable[int]) -> Iterable[int]:
+            return progress_bar(self.quiet, iterable=lengths, unit="length", dynamic_ncols=True, leave=False)
+
+        model = load_language_model(self.model, "toolkit explain training, which shows a translator both ways")
+        return parallel_page(model, self.text, self.lengths, shown)
+
+
+@dataclass(kw_only=True)
+class ExplainGradients(Explanation):
+    """Every derivative of the toolkit: formula, source, and a check against finite differences that is run now.
+
+    The well-known wrong ones are run beside the right ones: the error that each makes, and what it does to training.
+    """
+
+    pairs: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="PAIR...")]] = ()
+    """The pairs to show, such as layer_norm. By default all."""
+    seed: int = 0
+    """Of the random arguments, and of the models that are trained."""
+
+    def page(self) -> Page:
+        from toolkit.explain.gradients import gradients_page
+
+        return gradients_page(self.pairs, self.seed, progress=_tell)
+
+
+def _tell(doing: str) -> None:
+    if sys.stderr is not None and sys.stderr.isatty():
+        tell(f"{doing} …")

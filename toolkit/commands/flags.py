@@ -12,12 +12,31 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import MISSING, fields
 from textwrap import TextWrapper
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
+
+from tyro.conf import UseAppendAction, arg
 
 from toolkit.commands.console import emit
 from toolkit.errors import ConfigError
 
 T = TypeVar("T")
+
+# Flags of several verbs, with what `--help` says of them.
+ModelName = Annotated[
+    str, arg(help="Directory of a model or of a run, or the name of a model that comes with the toolkit.")
+]
+Workers = Annotated[
+    int | None,
+    arg(help="Processes. By default one, and for long input one a core. Changes the speed, not the result."),
+]
+Quiet = Annotated[bool, arg(help="Show no progress.")]
+BadWords = Annotated[
+    UseAppendAction[tuple[str, ...]],
+    arg(help="Not to be written, as it is tokenized with and without a space in front; may be given several times."),
+]
+Alignments = Annotated[
+    bool, arg(help="With --json: which source words each word comes from, and the attention that says so.")
+]
 
 # The items of a list of numbers, by tyro's name of them.
 _SEVERAL = {"INT": (int, "whole numbers"), "FLOAT": (float, "numbers")}

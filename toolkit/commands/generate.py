@@ -9,6 +9,7 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import emit_results, emit_text, typed_line
+from toolkit.commands.flags import BadWords, ModelName, Quiet, Workers
 from toolkit.commands.lines import (
     Answer,
     Check,
@@ -42,8 +43,7 @@ class Generate:
     text: Positional[list[str]] = field(default_factory=list)
     """How the text begins; several are several prompts, words without quotation marks one. Without it, and without
     --file, or where it is -, lines of standard input are."""
-    model: str = "stories"
-    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    model: ModelName = "stories"
     file: Path | None = None
     """Text file in UTF-8 with one prompt a line; - is standard input."""
     long_lines: LongLines = "refuse"
@@ -51,18 +51,15 @@ class Generate:
     last word that leaves room for more. How many there were is told at the end."""
     stop_strings: UseAppendAction[tuple[str, ...]] = ()
     """The text ends before this string; may be given several times."""
-    bad_words: UseAppendAction[tuple[str, ...]] = ()
-    """Not to be written, as it is tokenized with and without a space in front; may be given several times."""
+    bad_words: BadWords = ()
     only_new: bool = False
     """Print what the model writes, without the prompt."""
     json: bool = False
     """Write a JSON object for every prompt: its continuations with ids, tokens, log-probabilities and the score."""
-    workers: int | None = None
-    """Processes. By default one, and for long input one a core. Changes the speed, not the result."""
+    workers: Workers = None
     batch_size: int = BATCH_SIZE
     """Prompts that are continued at once; all continuations of one are. Changes the speed and the last digits only."""
-    quiet: bool = False
-    """Show no progress."""
+    quiet: Quiet = False
     generation: OmitArgPrefixes[ContinuationConfig] = field(default_factory=ContinuationConfig)
 
     def run(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from toolkit.commands.console import aligned, emit
+from toolkit.commands.flags import ModelName
 from toolkit.display import json_text, tell
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, new_directory
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 class Info:
     """Show what a model is: kind, settings, parameters, size on disk, tokenizer, scores, and how it was trained."""
 
-    model: Positional[str]
-    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    model: Positional[ModelName]
     json: bool = False
     """Print one JSON object instead of text."""
 
@@ -236,8 +236,7 @@ class ExportModel:
     those is said at the end.
     """
 
-    model: Positional[Annotated[str, arg(metavar="MODEL")]]
-    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    model: Positional[Annotated[ModelName, arg(metavar="MODEL")]]
     directory: Positional[Annotated[Path, arg(metavar="DIRECTORY")]]
     """Directory to write; it must not exist yet."""
     to: Literal["hugging-face", "ctranslate2"] = "hugging-face"

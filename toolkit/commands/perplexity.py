@@ -12,6 +12,7 @@ from tyro.conf import Positional
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import aligned, emit
+from toolkit.commands.flags import ModelName, Quiet, Workers
 from toolkit.data.texts import Piece, TextSource, open_texts
 from toolkit.display import json_text
 from toolkit.errors import ConfigError, DataError
@@ -34,18 +35,15 @@ class MeasurePerplexity:
 
     files: Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]]
     """Text files in UTF-8 (also .gz), or directories with .txt files; - is standard input."""
-    model: str = "stories"
-    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    model: ModelName = "stories"
     overlap: int = 0
     """Tokens of a window of the context that the next one reads again; more is slower, and nearer to reading it all."""
     documents: Literal["auto", "none", "file", "line", "blank"] = "auto"
     """What has an end mark: each file, line, or text between blank lines; auto: blank if the model knows marks."""
     json: bool = False
     """Print one JSON object instead of text."""
-    workers: int | None = None
-    """Processes. By default one, and for long input one a core. Changes the speed, not the result."""
-    quiet: bool = False
-    """Show no progress."""
+    workers: Workers = None
+    quiet: Quiet = False
 
     def run(self) -> None:
         if not self.files:

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from toolkit.commands.console import emit
-from toolkit.commands.explain import check_writable
 from toolkit.display import tell
 from toolkit.errors import ConfigError
 from toolkit.explain.logs import find_logs, panels, run_curves
 from toolkit.explain.pages.drawing import picture_format
+from toolkit.files import check_writable
 
 
 @dataclass

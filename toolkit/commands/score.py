@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results
+from toolkit.commands.flags import Alignments, ModelName, Quiet, Workers
 from toolkit.commands.lines import Answer, LongLines, Window, Work, answered, check_inputs, file_windows
 from toolkit.data.lines import LONGEST_LINE
 from toolkit.display import json_text
@@ -41,8 +42,7 @@ class Score:
     The score is the log-probability divided by tokens ** length penalty. Two empty lines give an empty line.
     """
 
-    model: str = "en-ne"
-    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    model: ModelName = "en-ne"
     source: Path | None = None
     """Text file in UTF-8 with the sentences that were translated; - is standard input, here and below."""
     target: Path | None = None
@@ -56,14 +56,11 @@ class Score:
     """As in `toolkit translate`."""
     json: bool = False
     """Write a JSON object for every line, as `toolkit translate --json` does."""
-    alignments: bool = False
-    """With --json: which source words each word comes from, and the attention that says so."""
-    workers: int | None = None
-    """Processes. By default one, and for long input one a core. Changes the speed, not the result."""
+    alignments: Alignments = False
+    workers: Workers = None
     batch_size: int = BATCH_SIZE
     """Pairs that are scored at once. Changes the speed, not the result."""
-    quiet: bool = False
-    """Show no progress."""
+    quiet: Quiet = False
 
     def run(self) -> None:
         self._check()

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
+from tyro.conf import OmitArgPrefixes, Positional
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results, typed_line
+from toolkit.commands.flags import Alignments, BadWords, ModelName, Quiet, Workers
 from toolkit.commands.lines import (
     Answer,
     Fitting,
@@ -43,8 +44,7 @@ class Translate:
     text: Positional[list[str]] = field(default_factory=list)
     """What to translate, before or after all flags; words without quotation marks are one text. Without it, and without
     --file, or where it is -, lines come from standard input."""
-    model: str = "en-ne"
-    """Directory of a model or of a run, or the name of a model that comes with the toolkit."""
+    model: ModelName = "en-ne"
     file: Path | None = None
     """Text file in UTF-8 to translate line by line; - is standard input."""
     output: Path | None = None
@@ -56,18 +56,14 @@ class Translate:
     long_lines: LongLines = "refuse"
     """A line that is longer than the model reads: refuse it, skip it (its translation is empty), or truncate it after
     the last word that fits. How many there were is told at the end."""
-    bad_words: UseAppendAction[tuple[str, ...]] = ()
-    """Not to be written, as it is tokenized with and without a space in front; may be given several times."""
+    bad_words: BadWords = ()
     json: bool = False
     """Write a JSON object for every line: its translations with ids, tokens, their log-probabilities and the score."""
-    alignments: bool = False
-    """With --json: which source words each word comes from, and the attention that says so."""
-    workers: int | None = None
-    """Processes. By default one, and for long input one a core. Changes the speed, not the result."""
+    alignments: Alignments = False
+    workers: Workers = None
     batch_size: int = BATCH_SIZE
     """Sentences that are translated at once. Changes the speed, not the result."""
-    quiet: bool = False
-    """Show no progress."""
+    quiet: Quiet = False
     generation: OmitArgPrefixes[GenerationConfig] = field(default_factory=GenerationConfig)
 
     def run(self) -> None:
