@@ -2,27 +2,26 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_language_model
 from toolkit.chat import ChatSession
-from toolkit.commands.chat_terminal import Notes, TerminalChat
-from toolkit.commands.console import emit, emit_results, emit_text
+from toolkit.commands.chat_terminal import TerminalChat
+from toolkit.commands.console import emit, emit_results
 from toolkit.commands.flags import BadWords, ModelName
-from toolkit.commands.lines import one_text, tell_one_text
+from toolkit.commands.lines import one_text, standard_input, tell_one_text
 from toolkit.data.conversations import messages_to_json
 from toolkit.data.lines import arriving_bytes, arriving_lines
 from toolkit.data.objects import json_kind
 from toolkit.decoding import ContinuationConfig
 from toolkit.display import json_text
 from toolkit.errors import DataError, ToolkitError
-from toolkit.files import atomic_writer
+from toolkit.files import check_writable
 from toolkit.untrusted import UnfitError, parse_json
 
 
@@ -68,15 +67,19 @@ class Chat:
         if messages == ["-"]:
             messages = []
         if self.save:
-            _check_writable(self.save)
+            check_writable(self.save)
+        terminal = TerminalChat(session, self.save, self.quiet)
         if self.json:
-            answer_requests(session, messages or _json_lines(), self.save)
+            lines = messages or arriving_bytes(
+                standard_input("a message"), "standard input", "write one JSON object a line"
+            )
+            answer_requests(session, lines, self.save)
         elif typed:
-            TerminalChat(session, self.save, self.quiet).run()
+            terminal.run()
         elif len(messages) == 1:
-            self._stream(session, messages[0], Notes(self.quiet))
+            terminal.say(messages[0])
         else:
-            self._answer_lines(session, messages, Notes(self.quiet))
+            _answer_lines(session, messages, terminal)
         tell_one_text(self.message, self.quiet)
 
     def _session(self) -> ChatSession:
@@ -95,54 +98,28 @@ class Chat:
                 session.system = self.system
         return session
 
-    def _stream(self, session: ChatSession, message: str, notes: Notes) -> None:
-        for part in session.stream(message):
-            emit_text(part)
-        emit_text("\n")
-        notes.about_end(session.last)
-        self._finish(session, notes)
 
-    def _answer_lines(self, session: ChatSession, messages: list[str], notes: Notes) -> None:
-        for message, place in _said_in_turn(messages):
-            if not message.strip():
-                emit_results([""])
-                continue
-            try:
-                reply = session.send(message)
-            except DataError as error:
-                raise DataError(f"{place}: {error}") from error
-            emit_results([re.sub(r"[\r\n]+", " ", reply.text)])
-            self._finish(session, notes)
-
-    def _finish(self, session: ChatSession, notes: Notes) -> None:
-        notes.about_left_out(session.last)
-        if self.save and session.messages:
-            session.save(self.save)
+def _answer_lines(session: ChatSession, messages: list[str], terminal: TerminalChat) -> None:
+    """Say the messages, or else the lines of standard input, and print a line with the reply to each."""
+    said = ((message, f"message {number}") for number, message in enumerate(messages, 1))
+    for message, place in said if messages else _typed_lines():
+        if not message.strip():
+            emit_results([""])
+            continue
+        try:
+            reply = session.send(message)
+        except DataError as error:
+            raise DataError(f"{place}: {error}") from error
+        emit_results([re.sub(r"[\r\n]+", " ", reply.text)])
+        terminal.tell_left_out()
+        terminal.keep()
 
 
-def _said_in_turn(messages: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the messages, or else the lines of standard input, each with its name in an error."""
-    if messages:
-        yield from ((message, f"message {number}") for number, message in enumerate(messages, 1))
-        return
-    arriving = (line for lines in arriving_lines(_standard_input(), "standard input") for line in lines)
-    yield from ((line, f"standard input, line {number}") for number, line in enumerate(arriving, 1))
-
-
-def _standard_input() -> BinaryIO:
-    if sys.stdin is None:
-        raise DataError("standard input is closed: give a message")
-    return sys.stdin.buffer
-
-
-class _NothingToWrite(Exception):  # noqa: N818  (nothing went wrong)
-    pass
-
-
-def _check_writable(path: Path) -> None:
-    """Check, before anything is said, that the conversation can be written. Raises DataError otherwise."""
-    with suppress(_NothingToWrite), atomic_writer(path):
-        raise _NothingToWrite
+def _typed_lines() -> Iterator[tuple[str, str]]:
+    """Yield the lines of standard input, each with its name in an error."""
+    arriving = arriving_lines(standard_input("a message"), "standard input")
+    for number, line in enumerate((line for lines in arriving for line in lines), start=1):
+        yield line, f"standard input, line {number}"
 
 
 # JSON lines
@@ -171,10 +148,6 @@ def answer_requests(session: ChatSession, requests: Iterable[str | bytes], save:
         raise DataError(f"{wrong} of {count} requests could not be answered, the first is {first}")
 
 
-def _json_lines() -> Iterator[bytes]:
-    return arriving_bytes(_standard_input(), "standard input", "write one JSON object a line")
-
-
 def _parsed(line: bytes) -> dict[str, Any]:
     try:
         value = parse_json(line.decode("utf-8-sig"))
@@ -187,55 +160,39 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return value
 
 
+# The values that each request may have.
+_REQUESTS = {
+    "message": ("text",),
+    "undo": ("true",),
+    "reset": ("true",),
+    "system": ("text",),
+    "history": ("true",),
+    "prompt": ("true", "text"),
+}
+
+
 def _response(session: ChatSession, request: dict[str, Any]) -> dict[str, Any]:
-    if unknown := [key for key in request if key not in _ANSWERS]:
-        raise DataError(f"there is no request {unknown[0]!r:.60}: give one of {', '.join(_ANSWERS)}")
+    if unknown := [key for key in request if key not in _REQUESTS]:
+        raise DataError(f"there is no request {unknown[0]!r:.60}: give one of {', '.join(_REQUESTS)}")
     if len(request) != 1:
-        raise DataError(f"it has {len(request)} requests: give one of {', '.join(_ANSWERS)} a line")
+        raise DataError(f"it has {len(request)} requests: give one of {', '.join(_REQUESTS)} a line")
     ((kind, value),) = request.items()
-    answer, wanted = _ANSWERS[kind]
     given = "text" if isinstance(value, str) else "true" if value is True else ""
-    if given not in wanted:
-        raise DataError(f"{kind} is {json_kind(value)}: it must be {' or '.join(wanted)}")
-    return answer(session, value)
-
-
-def _said(session: ChatSession, text: str) -> dict[str, Any]:
-    reply = session.send(text)
-    figures = ("finish_reason", "dropped", "prompt_tokens", "cached_tokens", "new_tokens")
-    return {"response": reply.text, **{name: getattr(reply, name) for name in figures}}
-
-
-def _taken_back(session: ChatSession, _: bool) -> dict[str, Any]:
-    return {"undo": session.undo()}
-
-
-def _begun_anew(session: ChatSession, _: bool) -> dict[str, Any]:
+    if given not in _REQUESTS[kind]:
+        raise DataError(f"{kind} is {json_kind(value)}: it must be {' or '.join(_REQUESTS[kind])}")
+    if kind == "message":
+        reply = session.send(value)
+        figures = ("finish_reason", "dropped", "prompt_tokens", "cached_tokens", "new_tokens")
+        return {"response": reply.text, **{name: getattr(reply, name) for name in figures}}
+    if kind == "history":
+        return {"messages": messages_to_json(session.messages), "dropped": session.dropped}
+    if kind == "prompt":  # of the last reply, or the one that a text would make
+        prompt = vars(session.prompt("" if value is True else value))
+        return {"prompt": prompt["text"], **{name: each for name, each in prompt.items() if name != "text"}}
+    if kind == "undo":
+        return {"undo": session.undo()}
+    if kind == "system":
+        session.system = value
+        return {"system": session.system}
     session.reset()
     return {"reset": True}
-
-
-def _told(session: ChatSession, text: str) -> dict[str, Any]:
-    session.system = text
-    return {"system": session.system}
-
-
-def _history(session: ChatSession, _: bool) -> dict[str, Any]:
-    return {"messages": messages_to_json(session.messages), "dropped": session.dropped}
-
-
-def _prompt(session: ChatSession, text: str | bool) -> dict[str, Any]:
-    """Give the prompt of the last reply, or the one that a text would make."""
-    prompt = session.prompt(text if isinstance(text, str) else "")
-    return {"prompt": prompt.text, **{name: value for name, value in vars(prompt).items() if name != "text"}}
-
-
-# For every request, what answers it and what its value may be.
-_ANSWERS: dict[str, tuple[Callable[[ChatSession, Any], dict[str, Any]], tuple[str, ...]]] = {
-    "message": (_said, ("text",)),
-    "undo": (_taken_back, ("true",)),
-    "reset": (_begun_anew, ("true",)),
-    "system": (_told, ("text",)),
-    "history": (_history, ("true",)),
-    "prompt": (_prompt, ("true", "text")),
-}

@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from toolkit.chat import ChatSession, Prompt, Reply
+from toolkit.chat import ChatSession, Prompt
 from toolkit.commands.console import aligned, emit, emit_results, emit_text, line_or_end
 from toolkit.display import counted, tell
 from toolkit.errors import ConfigError, DataError, ToolkitError
@@ -25,33 +25,6 @@ _COMMANDS = {
 }
 
 
-class Notes:
-    """Notes on standard error, in parentheses; none where `quiet`."""
-
-    def __init__(self, quiet: bool):
-        self.quiet = quiet
-        self.left_out = 0  # exchanges that are known not to be sent any more
-
-    def tell(self, text: str) -> None:
-        if not self.quiet:
-            tell(f"({text})")
-
-    def about_end(self, reply: Reply) -> None:
-        """Tell of a reply that says nothing, or did not end by itself."""
-        if not reply.text.strip():
-            self.tell("The model said nothing, and this is not remembered.")
-        elif reply.finish_reason == "length":
-            self.tell(f"The reply was cut off after {counted(reply.new_tokens, 'token')}.")
-
-    def about_left_out(self, reply: Reply) -> None:
-        """Tell what was left out of the prompt, once each time that it grows."""
-        if reply.dropped > self.left_out:
-            exchanges, fit, were = ("exchange", "fits", "was") if reply.dropped == 1 else ("exchanges", "fit", "were")
-            first = "first" if reply.dropped == 1 else f"first {reply.dropped}"
-            self.tell(f"The {first} {exchanges} no longer {fit} into what the model reads, and {were} left out.")
-        self.left_out = reply.dropped
-
-
 class TerminalChat:
     """Says typed lines, streams replies, and obeys commands, until the end of input.
 
@@ -61,11 +34,12 @@ class TerminalChat:
     """
 
     def __init__(self, session: ChatSession, save: Path | None = None, quiet: bool = False):
-        self._session, self._save_to, self._notes = session, save, Notes(quiet)
+        self._session, self._save_to, self._quiet = session, save, quiet
+        self._left_out = 0  # exchanges that are known not to be sent any more
 
     def run(self) -> None:
         """Converse until Ctrl-D; a Ctrl-C that finds nothing to end is raised as KeyboardInterrupt."""
-        if not self._notes.quiet:
+        if not self._quiet:
             tell("Type a message, or /help for the commands; Ctrl-D ends.")
         try:
             while (line := self._typed()) is not None:
@@ -79,39 +53,59 @@ class TerminalChat:
             try:
                 return line_or_end()
             except KeyboardInterrupt:
-                if not _half_typed():
+                readline = sys.modules.get("readline")
+                if not (readline and readline.get_line_buffer()):  # no line was begun, or nothing knows of it
                     raise
                 tell("")  # what was typed is given up, and a new line begins
             except DataError as error:
-                _complain(error)
+                tell(f"toolkit: {error}")
 
     def _answer(self, line: str) -> None:
         try:
             if line.startswith("/") and not line.startswith("//"):
                 self._obey(line)
             elif line:
-                self._say(line.removeprefix("/"))
+                self.say(line.removeprefix("/"))
         except KeyboardInterrupt:  # ends what is being done and nothing else
             self._session.stop()
             tell("")
         except ToolkitError as error:
-            _complain(error)
+            tell(f"toolkit: {error}")
 
-    def _say(self, text: str) -> None:
-        parts = self._session.stream(text)  # what is wrong with it is told before anything is printed
+    def say(self, text: str) -> None:
+        """Say something and print the reply, part by part.  Raises as `ChatSession.stream`."""
+        parts = self._session.stream(text)
         try:
             for part in parts:
                 emit_text(part)
             emit_text("\n")
         finally:
             self._session.stop()
-            self._keep()
-        self._notes.about_end(self._session.last)
-        self._notes.about_left_out(self._session.last)
+            self.keep()
+        reply = self._session.last
+        if not reply.text.strip():
+            self._note("The model said nothing, and this is not remembered.")
+        elif reply.finish_reason == "length":
+            self._note(f"The reply was cut off after {counted(reply.new_tokens, 'token')}.")
+        self.tell_left_out()
 
-    def _keep(self) -> None:
+    def tell_left_out(self) -> None:
+        """Tell what was left out of the last prompt, once each time that it grows."""
+        dropped = self._session.dropped
+        if dropped > self._left_out:
+            exchanges, fit, were = ("exchange", "fits", "was") if dropped == 1 else ("exchanges", "fit", "were")
+            first = "first" if dropped == 1 else f"first {dropped}"
+            self._note(f"The {first} {exchanges} no longer {fit} into what the model reads, and {were} left out.")
+        self._left_out = dropped
+
+    def keep(self) -> None:
+        """Save the conversation where that was asked for.  Raises DataError where it cannot be written."""
         if self._save_to and self._session.messages:
             self._session.save(self._save_to)
+
+    def _note(self, text: str) -> None:
+        if not self._quiet:
+            tell(f"({text})")
 
     # Commands
 
@@ -140,7 +134,7 @@ class TerminalChat:
         with suppress(DataError):  # a conversation from elsewhere may have a last message that does not fit at all
             unsent = 2 * self._session.prompt().dropped
         if not messages:
-            self._notes.tell("Nothing was said yet.")
+            self._note("Nothing was said yet.")
         labels = [message.role for message in messages]
         first = "system" in labels[:1]  # which is always sent
         labels[first : first + unsent] = [f"{role}, no longer sent" for role in labels[first : first + unsent]]
@@ -157,12 +151,12 @@ class TerminalChat:
         else:
             emit_results([prompt.text])
         if not any(role == "user" for role in prompt.roles):
-            self._notes.tell("Nothing was said yet: this is what every prompt begins with.")
+            self._note("Nothing was said yet: this is what every prompt begins with.")
             return
         left_out = f"; {counted(prompt.dropped, 'exchange')} left out" if prompt.dropped else ""
         new = len(prompt.ids) - prompt.cached
         context = self._session.model.model.config.max_length
-        self._notes.tell(
+        self._note(
             f"{counted(len(prompt.ids), 'token')} of the {context} that the model reads: {prompt.cached} cached from "
             f"before, {new} new{left_out}."
         )
@@ -170,53 +164,38 @@ class TerminalChat:
     def _system(self, text: str = "") -> None:
         if text:
             self._session.system = text
-            self._keep()
-            self._notes.tell("The next reply is told this.")
+            self.keep()
+            self._note("The next reply is told this.")
         elif self._session.system:
             emit_results([self._session.system])
         else:
-            self._notes.tell("There is no system message.")
+            self._note("There is no system message.")
 
     def _undo(self) -> None:
         text = self._session.undo()
-        self._notes.tell("Nothing was said yet." if text is None else f"Taken back: {text}")
-        self._keep()
+        self._note("Nothing was said yet." if text is None else f"Taken back: {text}")
+        self.keep()
 
     def _reset(self) -> None:
         self._session.reset()
-        self._notes.left_out = 0
-        self._notes.tell("All is forgotten.")
+        self._left_out = 0
+        self._note("All is forgotten.")
 
     def _save(self, name: str) -> None:
         self._session.save(os.path.expanduser(name))  # noqa: PTH111  (Path.expanduser fails where there is no home)
-        self._notes.tell(f"Saved: {counted(len(self._session.messages), 'message')}.")
+        self._note(f"Saved: {counted(len(self._session.messages), 'message')}.")
 
     def _load(self, name: str) -> None:
         self._session.load(os.path.expanduser(name))  # noqa: PTH111
-        self._notes.left_out = 0
-        self._keep()
-        self._notes.tell(f"Loaded: {counted(len(self._session.messages), 'message')}.")
+        self._left_out = 0
+        self.keep()
+        self._note(f"Loaded: {counted(len(self._session.messages), 'message')}.")
 
 
 def _token_table(prompt: Prompt) -> list[str]:
     """Lay out a line for every token; the pieces are last, because Devanagari would not stand in columns."""
-    rows = [
-        (str(place), str(token), "cached" if place < prompt.cached else "new", role or "", _visible(piece))
-        for place, (token, role, piece) in enumerate(zip(prompt.ids, prompt.roles, prompt.pieces, strict=True))
-    ]
-    return aligned([("place", "id", "", "role", "piece"), *rows], left=(2, 3, 4))
-
-
-def _visible(piece: str) -> str:
-    """Show a piece as it is, or in quotes where it would not be seen: a space, a line feed."""
-    return piece if piece.strip() and piece.isprintable() else repr(piece)
-
-
-def _half_typed() -> bool:
-    """Say whether a line was begun, where there is line editing."""
-    readline = sys.modules.get("readline")
-    return bool(readline and readline.get_line_buffer())
-
-
-def _complain(error: ToolkitError) -> None:
-    tell(f"toolkit: {error}")
+    rows = [("place", "id", "", "role", "piece")]
+    for place, (token, role, piece) in enumerate(zip(prompt.ids, prompt.roles, prompt.pieces, strict=True)):
+        shown = piece if piece.strip() and piece.isprintable() else repr(piece)  # a space would not be seen
+        rows.append((str(place), str(token), "cached" if place < prompt.cached else "new", role or "", shown))
+    return aligned(rows, left=(2, 3, 4))

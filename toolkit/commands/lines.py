@@ -60,7 +60,7 @@ def file_windows(
     """
     longest = LONGEST_LINE if long_lines == "refuse" else LONGEST_TEXT
     if path is None or is_input(path):
-        return _windows(_arriving(_standard_input()), "standard input", partner, needed, longest)
+        return _windows(_arriving(standard_input()), "standard input", partner, needed, longest)
     if is_same_file(path):
         raise ConfigError(f"{path} is where standard output goes, which would change it as it is read: write elsewhere")
     if partner and path.is_file() and partner.is_file():
@@ -100,7 +100,7 @@ def check_inputs(**paths: Path | None) -> None:
 
 def all_lines(path: Path) -> list[str]:
     """Read all lines of a text file, as `read_lines` does; - is standard input."""
-    return list(lines_of(_standard_input(), "standard input") if is_input(path) else iter_lines(path))
+    return list(lines_of(standard_input(), "standard input") if is_input(path) else iter_lines(path))
 
 
 def one_text(words: list[str]) -> list[str]:
@@ -115,15 +115,16 @@ def tell_one_text(words: list[str], quiet: bool) -> None:
         tell(f'toolkit: taken as one text, "{text}": words that are texts of their own go on lines of their own')
 
 
-def _standard_input() -> BinaryIO:
+def standard_input(instead: str = "a text or a file") -> BinaryIO:
+    """Give standard input as bytes.  Raises DataError where it is closed: give what stands `instead`."""
     if sys.stdin is None:
-        raise DataError("standard input is closed: give a text or a file")
+        raise DataError(f"standard input is closed: give {instead}")
     return sys.stdin.buffer
 
 
 def _lines(path: Path, longest: int) -> Iterator[str]:
     if is_input(path):
-        yield from (line for lines in arriving_lines(_standard_input(), "standard input") for line in lines)
+        yield from (line for lines in arriving_lines(standard_input(), "standard input") for line in lines)
         return
     with opened(path) as file:
         yield from (line[: LONGEST_LINE + 1] for line in lines_of(file, path, longest))
