@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import Any
 
 from toolkit import __version__
-from toolkit.commands.console import discard_output, emit
+from toolkit.commands.console import emit
 from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
-from toolkit.process import Stopped, stderr_or_nowhere, stoppable
+from toolkit.process import Stopped, discard, stderr_or_nowhere, stoppable
 
 # The class in toolkit.commands that each verb is done by, and the purpose of it. It is imported only when it is used.
 VERBS = {
@@ -85,7 +85,7 @@ def reported(action: Callable[[], None]) -> int:
                 tell(str(stopped))
             return SIGNALLED + stopped.number
         except BrokenPipeError:
-            discard_output()
+            discard(sys.stdout)
             return BROKEN_PIPE
 
 

@@ -5,6 +5,7 @@ import itertools
 import os
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -109,16 +110,27 @@ class Terminal(io.StringIO):
         return True
 
 
+class Echo(windows.Work):
+    def _answers(self, window, cut=()):
+        return window.lines
+
+
+def echoed(path, quiet=False):
+    """Answer each line of a file with itself, with progress as for results that go to a file."""
+    command = SimpleNamespace(quiet=quiet, workers=1, long_lines="refuse")
+    with windows.answered(Echo(command), windows.file_windows(path), command, path, to_file=True) as results:
+        return list(results)
+
+
 @pytest.mark.parametrize("terminal", [True, False])
-@pytest.mark.parametrize("shown", [True, False])
-def test_progress_is_shown_on_a_terminal_only(monkeypatch, terminal, shown):
+@pytest.mark.parametrize("quiet", [True, False])
+def test_progress_is_shown_on_a_terminal_only(monkeypatch, write, terminal, quiet):
     stream = Terminal() if terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    results = [["a", "b"], ["c"]]
-    assert list(windows.with_progress(iter(results), lambda: 3, shown)) == results
-    assert ("3/3" in stream.getvalue()) == (terminal and shown)
+    assert echoed(write("lines", LINES), quiet) == [LINES[:3], LINES[3:6], LINES[6:]]
+    assert ("7/7" in stream.getvalue()) == (terminal and not quiet)
 
 
-def test_no_progress_without_standard_error(monkeypatch):
+def test_no_progress_without_standard_error(monkeypatch, write):
     monkeypatch.setattr(sys, "stderr", None)
-    assert list(windows.with_progress(iter([["a"]]), lambda: 1, True)) == [["a"]]
+    assert echoed(write("lines", ["a"])) == [["a"]]

@@ -7,7 +7,7 @@ it is, and to a terminal without what would steer it. `emit_page` is for lines t
 
 import select
 import sys
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
@@ -47,13 +47,8 @@ def _write(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        discard_output()
+        discard(sys.stdout)
         raise DataError(f"standard output cannot be written: {error.strerror}") from error
-
-
-def discard_output() -> None:
-    """Send what is left for standard output to nowhere."""
-    discard(sys.stdout)
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:
@@ -67,13 +62,14 @@ def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[
     return ["  ".join(cells).rstrip() for cells in padded]
 
 
-def typed_line() -> str:
-    """The next line of the terminal; empty at its end.  Raises DataError for what is not UTF-8."""
-    return line_or_end() or ""
+def typed_lines() -> Iterator[str]:
+    """Yield the lines of the terminal up to its end, or a blank one.  Raises DataError for what is not UTF-8."""
+    while (line := line_or_end() or "").strip():
+        yield line
 
 
 def line_or_end() -> str | None:
-    """As `typed_line`, and None at the end."""
+    """Read the next line of the terminal; None at its end.  Raises DataError for what is not UTF-8."""
     if sys.stdout.isatty():
         with suppress(ImportError):  # not on every system
             import readline  # noqa: F401  (importing it gives input() its line editing and history)

@@ -3,30 +3,19 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_language_model
-from toolkit.commands.console import emit_results, emit_text, typed_line
+from toolkit.commands.console import emit_results, emit_text, typed_lines
 from toolkit.commands.flags import BadWords, ModelName, Quiet, Workers
-from toolkit.commands.lines import (
-    Answer,
-    Check,
-    Fitting,
-    LongLines,
-    Window,
-    Work,
-    answered,
-    file_windows,
-    one_text,
-    tell_one_text,
-)
+from toolkit.commands.lines import LongLines, Window, Work, answered, file_windows, one_text, tell_one_text
 from toolkit.decoding import ContinuationConfig
-from toolkit.display import json_text, tell
+from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.language_model import BATCH_SIZE
-from toolkit.outputs import Continuation
 
 # Of the context, what a prompt that is cut off leaves for its continuation.
 _PART = 4
@@ -65,80 +54,68 @@ class Generate:
     def run(self) -> None:
         if self.text and self.file:
             raise ConfigError("text and --file are both given: choose one")
-        if self.batch_size < 1:
-            raise ConfigError(f"batch_size is {self.batch_size}: it must be at least 1")
-        if self.workers is not None and self.workers < 1:
-            raise ConfigError(f"workers is {self.workers}: it must be at least 1")
+        for name in "batch_size", "workers":
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ConfigError(f"{name} is {value}: it must be at least 1")
         work = _Work(self)
         texts = one_text(self.text)
         if len(texts) == 1 and texts != ["-"] and self.long_lines == "refuse":
             work.answer(texts[0])
         elif not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty():
-            _converse(work)
+            self._converse(work)
         else:
             self._continue_all(work, texts)
         tell_one_text(self.text, self.quiet)
 
     def _continue_all(self, work: "_Work", texts: list[str]) -> None:
-        separator: list[str] = []
-        with answered(work, _cut(self._windows(texts), self.batch_size), self, self.file) as outputs:
-            for output in outputs:
-                for text in output:
-                    emit_results([*separator, text])
-                    separator = [] if self.json else [""]
-
-    def _windows(self, texts: list[str]) -> Iterator[Window | None]:
         if texts and texts != ["-"]:
-            return iter([Window(texts, "the prompts")])
-        return file_windows(self.file, long_lines=self.long_lines)
+            windows: Iterable[Window | None] = [Window(texts, "the prompts")]
+        else:
+            windows = file_windows(self.file, long_lines=self.long_lines)
+        separator: list[str] = []
+        with answered(work, _cut(windows, self.batch_size), self, self.file) as outputs:
+            for text in chain.from_iterable(outputs):
+                emit_results([*separator, text])
+                separator = [] if self.json else [""]
+
+    def _converse(self, work: "_Work") -> None:
+        """Continue what is typed, until the end of input or an empty line."""
+        tell("Type how a text begins; an empty line or Ctrl-D ends.")
+        for number, prompt in enumerate(typed_lines()):
+            try:
+                work.answer(prompt, number)
+            except KeyboardInterrupt:  # ends this text and nothing else
+                tell("")
+            except ToolkitError as error:
+                tell(f"toolkit: {error}")
 
 
 def _cut(windows: Iterable[Window | None], size: int) -> Iterator[Window | None]:
-    """Windows of at most `size` prompts, so that the first results do not wait for thousands of others."""
+    """Yield windows of at most `size` prompts, so that the first results do not wait for thousands of others."""
     for window in windows:
         if window is None:
             yield None
-            continue
-        for begin in range(0, len(window.lines), size):
-            yield window.part(begin, begin + size)
-
-
-def _converse(work: "_Work") -> None:
-    """Continue what is typed, until the end of input or an empty line."""
-    tell("Type how a text begins; an empty line or Ctrl-D ends.")
-    number = 0
-    while (prompt := typed_line()).strip():
-        try:
-            work.answer(prompt, number)
-        except KeyboardInterrupt:  # ends this text and nothing else
-            tell("")
-        except ToolkitError as error:
-            tell(f"toolkit: {error}")
-        number += 1
+        else:
+            yield from (window.part(begin, begin + size) for begin in range(0, len(window.lines), size))
 
 
 class _Work(Work):
     """The continuing of prompts."""
+
+    keys = ("prompt", "continuations")
 
     def __init__(self, command: Generate):
         super().__init__(command)
         self._model = load_language_model(command.model)
         part, config = self._model.model.config.max_length // _PART, command.generation
         room = part if config.max_new_tokens is None else min(part, config.max_new_tokens)
-        longer = replace(config, max_new_tokens=None, min_new_tokens=max(config.min_new_tokens, room))
-        self._fitting = Fitting(command.long_lines, self._checked(config), self._checked(longer))
+        self._longer = replace(config, max_new_tokens=None, min_new_tokens=max(config.min_new_tokens, room))
 
-    def _checked(self, config: ContinuationConfig) -> Check:
-        return lambda line: self._model.encode([line], config, str)
+    def _check(self, line: str, cut: bool = False) -> object:
+        return self._model.encode([line], self._longer if cut else self._command.generation, str)
 
-    def __call__(self, window: Window) -> Answer:
+    def _answers(self, window: Window, cut: Sequence[int] = ()) -> list[str]:
         """Give the output of every prompt, without the last line end."""
-        return self._fitting.answer(window, self._continued, self._skipped)
-
-    def _skipped(self, prompt: str) -> str:
-        return json_text({"prompt": prompt, "continuations": [], "skipped": True}) if self._command.json else ""
-
-    def _continued(self, window: Window, cut: Sequence[int] = ()) -> list[str]:
         command = self._command
         where = window.where if window.name != "the prompts" else lambda number: f"prompt {window.before + number}"
         found = self._model.generate_n(
@@ -150,16 +127,18 @@ class _Work(Work):
             where=where,
             first=window.before,
         )
-        return [
-            self._shown(prompt, group, place in cut)
-            for place, (prompt, group) in enumerate(zip(window.lines, found, strict=True))
-        ]
+        outputs = []
+        for place, (prompt, group) in enumerate(zip(window.lines, found, strict=True)):
+            begin = "" if command.only_new else prompt
+            text = "\n\n".join(begin + each.text for each in group)
+            outputs.append(self._json(prompt, group, "truncated" if place in cut else "") if command.json else text)
+        return outputs
 
     def answer(self, prompt: str, number: int = 0) -> None:
         """Print the continuation of one prompt, as it is written where that can be; `number` were given before it."""
         command = self._command
         if command.json or command.generation.num_return_sequences > 1:
-            emit_results(self._continued(Window([prompt], "the prompt", number)))
+            emit_results(self._answers(Window([prompt], "the prompt", number)))
             return
         words = {"stop_strings": command.stop_strings, "bad_words": command.bad_words}
         parts = self._model.stream(prompt, command.generation, **words, first=number)
@@ -168,9 +147,3 @@ class _Work(Work):
         for part in parts:
             emit_text(part)
         emit_text("\n")
-
-    def _shown(self, prompt: str, group: list[Continuation], cut: bool) -> str:
-        if self._command.json:
-            marks = {"truncated": True} if cut else {}
-            return json_text({"prompt": prompt, "continuations": [each.to_dict() for each in group], **marks})
-        return "\n\n".join(each.text if self._command.only_new else prompt + each.text for each in group)

@@ -8,23 +8,21 @@ import re
 import stat
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from toolkit.commands.console import has_more
 from toolkit.data.lines import LONGEST_LINE, LONGEST_TEXT, arriving_lines, count_lines, iter_lines, lines_of, opened
-from toolkit.display import counted, progress_bar, tell
+from toolkit.display import counted, json_text, progress_bar, tell
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.parallel import in_order
 
 WINDOW = 2048
 
 LongLines = Literal["refuse", "skip", "truncate"]
-# Encodes a text, and raises LengthError for one that is too long.
-Check = Callable[[str], object]
 
 
 class Window(NamedTuple):
@@ -184,92 +182,14 @@ class Answer(NamedTuple):
     long: list[str]
 
 
-class Fitting:
-    """The rule of `--long-lines`, for one verb.
-
-    check: of a line. check_cut: of what is left of one that is cut off, where that needs more room.
-    """
-
-    def __init__(self, policy: LongLines, check: Check, check_cut: Check | None = None):
-        self._policy, self._check, self._check_cut = policy, check, check_cut or check
-
-    def answer(
-        self, window: Window, answer: Callable[[Window, Sequence[int]], list[str]], skipped: Callable[[str], str]
-    ) -> Answer:
-        """Answer the lines that fit, and those that are cut off so that they do; `skipped` answers the others.
-
-        answer: takes a window whose lines fit, and the places of those that were cut off.
-        """
-        if self._policy == "refuse":
-            return Answer(answer(window, ()), [])
-        lines = window.lines
-        long = [place for place, line in enumerate(lines) if not self._fits(line, self._check)]
-        names = [window.where(place + 1) for place in long]
-        if self._policy == "truncate":
-            whole = list(lines)
-            for place in long:
-                whole[place] = self._cut(lines[place])
-            return Answer(answer(window._replace(lines=whole), long), names)
-        outputs, begin = [], 0
-        for place in [*long, len(lines)]:
-            outputs += answer(window.part(begin, place), ()) if place > begin else []
-            outputs += [skipped(line) for line in lines[place : place + 1]]
-            begin = place + 1
-        return Answer(outputs, names)
-
-    def _fits(self, line: str, check: Check) -> bool:
-        with suppress(LengthError):
-            if len(line) <= LONGEST_LINE:
-                check(line)
-                return True
-        return False
-
-    def _cut(self, line: str) -> str:
-        """Keep the longest beginning that fits, to the end of a word where one does."""
-        line = line[:LONGEST_LINE]
-        words = [found.start() for found in re.finditer(r"\s+|$", line)]
-        place = self._longest(line, words)
-        return line[: place or self._longest(line, range(1, words[0] + 1))]
-
-    def _longest(self, line: str, ends: Sequence[int]) -> int:
-        """Find, of places where a beginning may end (rising), the last at which it fits; 0 where none does."""
-        count = bisect_left(ends, True, key=lambda end: not self._fits(line[:end], self._check_cut))
-        return ends[count - 1] if count else 0
-
-
-def told(answers: Iterator[Answer], policy: LongLines) -> Iterator[list[str]]:
-    """Yield the outputs of all windows; tell at the end how many lines were too long."""
-    count, first = 0, ""
-    for outputs, long in answers:
-        count, first = count + len(long), first or "".join(long[:1])
-        yield outputs
-    if count:
-        done = f"{'was' if count == 1 else 'were'} {'skipped' if policy == 'skip' else 'cut off'}"
-        which = first if count == 1 else f"the first is {first}"
-        tell(f"toolkit: {counted(count)} too long for the model {done}: {which}")
-
-
-def with_progress(results: Iterator[list[str]], total: Callable[[], int | None], shown: bool) -> Iterator[list[str]]:
-    """Yield the results as they are; where `shown`, with a progress bar on a terminal.
-
-    Each result is a list with one entry for a line of the input, of which there are total() where that is known.
-    """
-    if not shown or sys.stderr is None or not sys.stderr.isatty():
-        yield from results
-        return
-    with progress_bar(False, total=total(), unit=" lines", dynamic_ncols=True) as bar:
-        for result in results:
-            yield result
-            bar.update(len(result))
-
-
-def line_count(path: Path | None) -> int | None:
-    """Count the lines of a file, where that can be done before it is read."""
-    return count_lines(path) if path and not is_input(path) and path.is_file() else None
-
-
 class Work:
-    """The answering of windows by a verb, in any process: pickled, it is the command, and loads the model again."""
+    """The answering of windows by a verb, in any process: pickled, it is the command, and loads the model again.
+
+    Subclasses load it, and say how lines are checked and answered. The command's `long_lines` says what becomes of a
+    line that is too long, and `json` in which form lines are answered.
+    """
+
+    keys = ("source", "translations")  # the names of a line and of its outputs in JSON
 
     def __init__(self, command: Any):
         self._command = command
@@ -277,8 +197,56 @@ class Work:
     def __reduce__(self) -> tuple:
         return type(self), (self._command,)
 
-    def __call__(self, window: Window) -> Answer:
+    def _check(self, line: str, cut: bool = False) -> object:
+        """Raises LengthError for a line that is too long. cut: what is left of one, which may need more room."""
         raise NotImplementedError
+
+    def _answers(self, window: Window, cut: Sequence[int] = ()) -> list[str]:
+        """Give the output of every line of a window whose lines fit. cut: the places of those that were cut off."""
+        raise NotImplementedError
+
+    def __call__(self, window: Window) -> Answer:
+        """Answer the lines that fit; those that do not are refused by the model, cut off, or skipped."""
+        policy, lines = self._command.long_lines, window.lines
+        if policy == "refuse":
+            return Answer(self._answers(window), [])
+        long = [place for place, line in enumerate(lines) if not self._fits(line)]
+        names = [window.where(place + 1) for place in long]
+        if policy == "truncate":
+            whole = list(lines)
+            for place in long:
+                whole[place] = self._cut(lines[place])
+            return Answer(self._answers(window._replace(lines=whole), long), names)
+        outputs, begin = [], 0
+        for place in [*long, len(lines)]:
+            outputs += self._answers(window.part(begin, place)) if place > begin else []
+            for line in lines[place : place + 1]:
+                outputs.append(self._json(line, [], "skipped") if self._command.json else "")
+            begin = place + 1
+        return Answer(outputs, names)
+
+    def _json(self, line: str, outputs: Iterable[Any], mark: str = "") -> str:
+        """Write a line and its outputs as JSON. mark: "skipped", "truncated" or nothing."""
+        line_key, outputs_key = self.keys
+        marks = {mark: True} if mark else {}
+        return json_text({line_key: line, outputs_key: [each.to_dict() for each in outputs], **marks})
+
+    def _fits(self, line: str, cut: bool = False) -> bool:
+        with suppress(LengthError):
+            if len(line) <= LONGEST_LINE:
+                self._check(line, cut)
+                return True
+        return False
+
+    def _cut(self, line: str) -> str:
+        """Keep the longest beginning that fits, to the end of a word where one does."""
+        line = line[:LONGEST_LINE]
+        words = [found.start() for found in re.finditer(r"\s+|$", line)]
+        for ends in words, range(1, words[0] + 1):  # where a beginning may end, rising
+            count = bisect_left(ends, True, key=lambda end: not self._fits(line[:end], cut=True))
+            if count and ends[count - 1]:
+                return line[: ends[count - 1]]
+        return ""
 
 
 @contextmanager
@@ -287,9 +255,28 @@ def answered(
 ) -> Iterator[Iterator[list[str]]]:
     """Give the outputs of all windows, in order, made by the command's workers; its flags say how.
 
-    path: the file of the lines, for a progress bar, which is shown where results do not go to the same terminal.
+    path: the file of the lines, for a progress bar, which is shown where results do not go to the same terminal. How
+    many lines were too long is told at the end.
     """
-    shown = not command.quiet and (to_file or (sys.stdout is not None and not sys.stdout.isatty()))
-    answers = told(in_order(work, windows, command.workers), command.long_lines)
-    with closing(with_progress(answers, lambda: line_count(path), shown)) as results:
+    with closing(_outputs(work, windows, command, path, to_file)) as results:
         yield results
+
+
+def _outputs(
+    work: Work, windows: Iterable[Window | None], command: Any, path: Path | None, to_file: bool
+) -> Iterator[list[str]]:
+    shown = not command.quiet and (to_file or (sys.stdout is not None and not sys.stdout.isatty()))
+    bar, count, first = None, 0, ""
+    if shown and sys.stderr is not None and sys.stderr.isatty():
+        total = count_lines(path) if path and not is_input(path) and path.is_file() else None
+        bar = progress_bar(False, total=total, unit=" lines", dynamic_ncols=True)
+    with nullcontext() if bar is None else bar:
+        for outputs, long in in_order(work, windows, command.workers):
+            count, first = count + len(long), first or "".join(long[:1])
+            yield outputs
+            if bar is not None:
+                bar.update(len(outputs))
+    if count:
+        done = f"{'was' if count == 1 else 'were'} {'skipped' if command.long_lines == 'skip' else 'cut off'}"
+        which = first if count == 1 else f"the first is {first}"
+        tell(f"toolkit: {counted(count)} too long for the model {done}: {which}")

@@ -19,7 +19,6 @@ from toolkit.models.presets import PRESETS
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, load_model, read_json, read_metrics, save_model
 from toolkit.models.tensors import read_tensors
 from toolkit.models.zoo import find_model, read_found, read_model
-from toolkit.nn.module import Model
 from toolkit.text_model import TextModel
 from toolkit.tokenization import load_tokenizer
 
@@ -120,25 +119,14 @@ class Presets:
 
 
 def _row(name: str, config: GPTConfig, count: int) -> tuple[str, ...]:
-    heads = f"{config.num_heads}/{config.num_key_value_heads}" if config.num_key_value_heads else str(config.num_heads)
+    heads = f"{config.num_heads}/{config.num_key_value_heads}" if config.num_key_value_heads else config.num_heads
     numbers = (f"{count:,}", config.d_model, config.layers, heads, config.max_length, f"{config.vocab_size:,}")
-    return (name, *map(str, numbers), ", ".join(_settings(config)))
-
-
-def _settings(config: GPTConfig) -> list[Any]:
-    """Name the choices among several kinds."""
-    dropout = max(
-        config.embedding_dropout, config.attention_dropout, config.residual_dropout, config.activation_dropout
-    )
-    return [
-        config.positions,
-        f"{config.norm} norm",
-        config.activation,
-        f"F {config.d_ff}",
-        "biases" if config.bias else "no biases",
-        *([] if config.tie else ["output not tied"]),
-        *([f"dropout {dropout:g}"] if dropout else []),
-    ]
+    own = asdict(config)
+    dropout = max(own[f"{place}_dropout"] for place in ("embedding", "attention", "residual", "activation"))
+    choices = [config.positions, f"{config.norm} norm", config.activation, f"F {config.d_ff}"]
+    choices += ["biases" if config.bias else "no biases"] + ([] if config.tie else ["output not tied"])
+    choices += [f"dropout {dropout:g}"] if dropout else []
+    return (name, *map(str, numbers), ", ".join(choices))
 
 
 @dataclass
@@ -162,7 +150,11 @@ class Average:
         if self.last < 0:
             raise ConfigError(f"--last is {self.last}: it must not be negative")
         check_new_directory(self.output, "--output")
-        directories, model, files = read_found(self._find, _average)
+        from toolkit.training.checkpoint import average_models, tokenizer_files
+
+        directories, model, files = read_found(
+            self._find, lambda found: (found, average_models(found), tokenizer_files(found[0]))
+        )
         metrics = {"average_of": list(map(str, directories)), "command": shlex.join(["toolkit", *sys.argv[1:]])}
         with new_directory(self.output) as new:
             save_model(model, new, metrics, self.half)
@@ -177,12 +169,6 @@ class Average:
             given = f"{directories[0]} is one model" if directories else "no model is given"
             raise ConfigError(f"{given}: an average needs two or more")
         return directories
-
-
-def _average(directories: list[Path]) -> tuple[list[Path], Model, dict[str, bytes]]:
-    from toolkit.training.checkpoint import average_models, tokenizer_files
-
-    return directories, average_models(directories), tokenizer_files(directories[0])
 
 
 def checkpoints(name: str, last: int) -> list[Path]:
@@ -222,8 +208,7 @@ class ImportModel:
     def run(self) -> None:
         from toolkit.interop import import_model
 
-        found = import_model(self.source, self.directory, self.end_token)
-        _report(self.directory, found, "from")
+        _report(self.directory, import_model(self.source, self.directory, self.end_token), "from")
 
 
 @dataclass
@@ -247,8 +232,7 @@ class ExportModel:
     def run(self) -> None:
         from toolkit.interop import export_model
 
-        found = export_model(self.model, self.directory, self.to, self.half)
-        _report(self.directory, found, "as")
+        _report(self.directory, export_model(self.model, self.directory, self.to, self.half), "as")
 
 
 def _report(directory: Path, found: "Exchanged", how: str) -> None:

@@ -14,7 +14,7 @@ from toolkit.api import load_language_model
 from toolkit.commands.console import aligned, emit
 from toolkit.commands.flags import ModelName, Quiet, Workers
 from toolkit.data.texts import Piece, TextSource, open_texts
-from toolkit.display import json_text
+from toolkit.display import json_text, progress_bar
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.perplexity import Perplexity, pooled
 from toolkit.language_model import LanguageModel
@@ -65,35 +65,31 @@ class MeasurePerplexity:
             emit(_lines(found, total))
 
     def _measured(self, model: LanguageModel, source: TextSource, marks: bool) -> Perplexity:
+        def each(work: Callable[[Any], Any], batches: Iterable[Any]) -> Iterator[Any]:
+            with closing(in_order(work, batches, self.workers)) as results:
+                yield from results
+
         shown = not self.quiet and sys.stderr is not None and sys.stderr.isatty()
         pieces = _with_progress(source) if shown else source
         try:
-            return model.perplexity_of(pieces, self.overlap, marks, len(source.separator.encode()), self._each)
+            return model.perplexity_of(pieces, self.overlap, marks, len(source.separator.encode()), each)
         except DataError as error:
             if source.name in str(error):
                 raise
             raise DataError(f"{source.name} cannot be measured: {error}") from error
 
-    def _each(self, work: Callable[[Any], Any], batches: Iterable[Any]) -> Iterator[Any]:
-        with closing(in_order(work, batches, self.workers)) as results:
-            yield from results
-
 
 def _with_progress(source: TextSource) -> Iterator[Piece]:
-    """The pieces as they are, with a bar on the terminal: how many bytes, how fast, how long still."""
-    from tqdm import tqdm
-
-    with tqdm(total=source.bytes, unit="B", unit_scale=True, file=sys.stderr, dynamic_ncols=True) as bar:
+    """Yield the pieces as they are, with a bar on the terminal: how many bytes, how fast, how long still."""
+    with progress_bar(False, total=source.bytes, unit="B", unit_scale=True, dynamic_ncols=True) as bar:
         for piece in source:
             yield piece
             bar.update(len(piece.text.encode()))
 
 
 def _lines(found: dict[str, Perplexity], total: Perplexity) -> list[str]:
-    rows = {**found, **({"all together": total} if len(found) > 1 else {})}
-    titles = ("nats per token", "perplexity", "bits per byte", "tokens", "bytes")
-    return aligned([("", *titles), *((name, *_cells(one)) for name, one in rows.items())])
-
-
-def _cells(one: Perplexity) -> tuple[str, ...]:
-    return f"{one.loss:.4f}", f"{one.perplexity:.4g}", f"{one.bits_per_byte:.4f}", f"{one.tokens:,}", f"{one.bytes:,}"
+    rows = [("", "nats per token", "perplexity", "bits per byte", "tokens", "bytes")]
+    for name, one in {**found, **({"all together": total} if len(found) > 1 else {})}.items():
+        measures = f"{one.loss:.4f}", f"{one.perplexity:.4g}", f"{one.bits_per_byte:.4f}"
+        rows.append((name, *measures, f"{one.tokens:,}", f"{one.bytes:,}"))
+    return aligned(rows)

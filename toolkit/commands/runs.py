@@ -3,7 +3,7 @@
 import json
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,14 @@ from toolkit.display import json_text
 from toolkit.errors import ModelError
 from toolkit.models.storage import read_json, read_metrics
 from toolkit.models.zoo import read_found
-from toolkit.training.checkpoint import TrainerState, read_state
+from toolkit.training.checkpoint import read_state
 from toolkit.training.config import flat_settings
 from toolkit.training.lock import is_locked
 from toolkit.training.run import LOG_FILE, SETTINGS_FILE, Run, find_runs
 from toolkit.untrusted import UnfitError, open_regular, parse_json
 
-SCORES = ("loss", "chrf", "bleu")
-_SEED = "training.seed"
-_LONGEST_VALUE = 24
-_SHOWN = {"loss": ("loss", "{:.3f}"), "chrf": ("chrF", "{:.2f}"), "bleu": ("BLEU", "{:.2f}")}
+_LONGEST = 24  # characters of a value
+SCORES = {"loss": ("loss", "{:.3f}"), "chrf": ("chrF", "{:.2f}"), "bleu": ("BLEU", "{:.2f}")}
 
 
 @dataclass
@@ -66,7 +64,8 @@ class Runs:
 
     def run(self) -> None:
         paths = find_runs(self.directory)
-        records = [read_run(path, _name(path, self.directory)) for path in paths]
+        names = [str(path if path == self.directory else path.relative_to(self.directory)) for path in paths]
+        records = list(map(read_run, paths, names))
         differing, groups = differing_settings(records), seed_groups(records)
         if self.json:
             facts = {
@@ -80,44 +79,31 @@ class Runs:
             emit(_lines(records, differing, groups))
 
 
-def _name(path: Path, directory: Path) -> str:
-    return str(path.relative_to(directory)) if path != directory else str(path)
-
-
 def _lines(records: Sequence[RunRecord], differing: Sequence[str], groups: Sequence[SeedGroup]) -> list[str]:
     test = [name for name in SCORES if any(name in record.test for record in records)]
-    titles = ["run", "state", "updates", "time", *(_SHOWN[name][0] for name in SCORES)]
-    titles += [f"test {_SHOWN[name][0]}" for name in test] + ["settings that differ" if differing else ""]
-    rows = [[*_facts(record), *_figures(record, test), _settings(record, differing)] for record in records]
+    titles = ["run", "state", "updates", "time", *(SCORES[name][0] for name in SCORES)]
+    titles += [f"test {SCORES[name][0]}" for name in test] + ["settings that differ" if differing else ""]
+    rows = [titles]
+    for record in records:
+        asked = "?" if record.updates_asked is None else record.updates_asked
+        own = [(name, str(record.settings[name])) for name in differing if name in record.settings]
+        short = (f"{name}={text if len(text) <= _LONGEST else '…' + text[1 - _LONGEST :]}" for name, text in own)
+        figures = [*_figures(record.validation, SCORES), *_figures(record.test, test)]
+        rows.append(
+            [record.name, record.state, f"{record.updates}/{asked}", _time(record.seconds), *figures, "  ".join(short)]
+        )
     for group in groups:
-        figures = [_spread(group.validation, name) for name in SCORES] + [_spread(group.test, name) for name in test]
+        figures = [*_figures(group.validation, SCORES), *_figures(group.test, test)]
         rows.append([f"{len(group.names)} seeds, mean ± s.d.", "", "", "", *figures, ", ".join(group.names)])
     notes = [f"{record.name}: {record.problem}" for record in records if record.problem]
-    return aligned([titles, *rows], range(len(titles))) + ([""] if notes else []) + notes
+    return aligned(rows, range(len(titles))) + ([""] if notes else []) + notes
 
 
-def _facts(record: RunRecord) -> list[str]:
-    asked = "?" if record.updates_asked is None else record.updates_asked
-    return [record.name, record.state, f"{record.updates}/{asked}", _time(record.seconds)]
-
-
-def _figures(record: RunRecord, test: Sequence[str]) -> list[str]:
-    pairs = [(record.validation, name) for name in SCORES] + [(record.test, name) for name in test]
-    return [_SHOWN[name][1].format(scores[name]) if name in scores else "-" for scores, name in pairs]
-
-
-def _spread(means: dict[str, tuple[float, float]], name: str) -> str:
-    form = _SHOWN[name][1]
-    return " ± ".join(form.format(value) for value in means[name]) if name in means else "-"
-
-
-def _settings(record: RunRecord, differing: Sequence[str]) -> str:
-    return "  ".join(f"{name}={_short(record.settings[name])}" for name in differing if name in record.settings)
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= _LONGEST_VALUE else f"…{text[1 - _LONGEST_VALUE :]}"
+def _figures(scores: Mapping[str, float | tuple[float, float]], names: Iterable[str]) -> Iterator[str]:
+    """Write the scores with these names; of several runs they are mean and standard deviation."""
+    for name in names:
+        values = scores.get(name, ())
+        yield " ± ".join(map(SCORES[name][1].format, values if isinstance(values, tuple) else [values])) or "-"
 
 
 def _time(seconds: float) -> str:
@@ -134,10 +120,15 @@ def read_run(path: Path, name: str) -> RunRecord:
         record.updates_asked = _number(record.settings.get("training.updates"))
         run = Run(path, {})
         if run.steps():
-            state, metrics = read_found(lambda: _last_and_best(run), _state_and_metrics)
+            best = "best" if (path / "best").exists() else "last"
+            state, metrics = read_found(
+                lambda: (run.named("last"), run.named(best)),
+                lambda found: (read_state(found[0]), read_metrics(found[1])),
+            )
             record.updates, record.seconds = state.update, state.seconds
             record.validation, record.test = _scores(metrics.get("validation")), _scores(metrics.get("test"))
-            if _is_finished(state, record):
+            patience = _number(record.settings.get("training.patience")) or 0
+            if 0 < patience <= state.validations_without_gain or state.update >= (record.updates_asked or math.inf):
                 record.state = "finished"
                 return record
         record.state = "running" if is_locked(path) else "diverged" if _diverged(path) else "stopped"
@@ -146,20 +137,6 @@ def read_run(path: Path, name: str) -> RunRecord:
     except OSError as error:
         record.state, record.problem = "damaged", f"{error.filename} cannot be read: {error.strerror}"
     return record
-
-
-def _last_and_best(run: Run) -> tuple[Path, Path]:
-    return run.named("last"), run.named("best" if (run.path / "best").exists() else "last")
-
-
-def _state_and_metrics(checkpoints: tuple[Path, Path]) -> tuple[TrainerState, dict[str, Any]]:
-    last, best = checkpoints
-    return read_state(last), read_metrics(best)
-
-
-def _is_finished(state: TrainerState, record: RunRecord) -> bool:
-    patience = _number(record.settings.get("training.patience")) or 0
-    return 0 < patience <= state.validations_without_gain or state.update >= (record.updates_asked or math.inf)
 
 
 def _diverged(path: Path) -> bool:
@@ -196,13 +173,11 @@ def seed_groups(records: Sequence[RunRecord]) -> list[SeedGroup]:
     kinds: dict[str, list[RunRecord]] = {}
     for record in records:
         if record.state == "finished":
-            rest = {name: value for name, value in record.settings.items() if name != _SEED}
+            rest = {name: value for name, value in record.settings.items() if name != "training.seed"}
             kinds.setdefault(json.dumps(rest, sort_keys=True), []).append(record)
     return [
         SeedGroup(
-            [record.name for record in alike],
-            _means([record.validation for record in alike]),
-            _means([record.test for record in alike]),
+            [one.name for one in alike], *(_means([getattr(one, of) for one in alike]) for of in ("validation", "test"))
         )
         for alike in kinds.values()
         if len(alike) > 1

@@ -13,7 +13,6 @@ from toolkit.commands.console import emit_results
 from toolkit.commands.flags import Alignments, ModelName, Quiet, Workers
 from toolkit.commands.lines import Answer, LongLines, Window, Work, answered, check_inputs, file_windows
 from toolkit.data.lines import LONGEST_LINE
-from toolkit.display import json_text
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.outputs import Translation
 from toolkit.translator import BATCH_SIZE
@@ -124,8 +123,7 @@ class _Work(Work):
         found = [*islice(scored, len(request.targets or ()))]
         if not self._command.json:
             return "\n".join(f"{each.score:.6f}\t{each.log_prob:.6f}\t{len(each.tokens)}" for each in found)
-        marks = {"skipped": True} if request.targets is None else {}
-        return json_text({"source": request.source, "translations": [each.to_dict() for each in found], **marks})
+        return self._json(request.source, found, "skipped" if request.targets is None else "")
 
 
 def _requests(window: Window, long_lines: LongLines) -> Iterator[Request]:

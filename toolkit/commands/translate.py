@@ -9,11 +9,9 @@ from pathlib import Path
 from tyro.conf import OmitArgPrefixes, Positional
 
 from toolkit.api import load_translator
-from toolkit.commands.console import emit_results, typed_line
+from toolkit.commands.console import emit_results, typed_lines
 from toolkit.commands.flags import Alignments, BadWords, ModelName, Quiet, Workers
 from toolkit.commands.lines import (
-    Answer,
-    Fitting,
     LongLines,
     Window,
     Work,
@@ -28,7 +26,7 @@ from toolkit.commands.lines import (
 )
 from toolkit.data.lines import write_lines_atomically
 from toolkit.decoding import GenerationConfig
-from toolkit.display import json_text, tell
+from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.translator import BATCH_SIZE
 
@@ -112,9 +110,9 @@ class Translate:
     def _converse(self, work: "_Work") -> None:
         """Translate line by line what is typed, until the end of input or an empty line."""
         tell("Type a sentence to translate; an empty line or Ctrl-D ends.")
-        while line := typed_line().strip():
+        for line in typed_lines():
             try:
-                emit_results(work(Window([line], "the text")).outputs)
+                emit_results(work(Window([line.strip()], "the text")).outputs)
             except ToolkitError as error:
                 tell(f"toolkit: {error}")
 
@@ -125,20 +123,14 @@ class _Work(Work):
     def __init__(self, command: Translate):
         super().__init__(command)
         self._translator = load_translator(command.model)
-        self._fitting = Fitting(command.long_lines, lambda line: self._translator.encode([line], str))
 
-    def __call__(self, window: Window) -> Answer:
-        """Give a line of output for every line."""
-        return self._fitting.answer(window, self._translated, self._skipped)
+    def _check(self, line: str, cut: bool = False) -> object:
+        return self._translator.encode([line], str)
 
-    def _skipped(self, line: str) -> str:
-        return json_text({"source": line, "translations": [], "skipped": True}) if self._command.json else ""
-
-    def _translated(self, window: Window, cut: Sequence[int]) -> list[str]:
+    def _answers(self, window: Window, cut: Sequence[int] = ()) -> list[str]:
         command = self._command
-        prefixes = window.partners or ([command.prefix] * len(window.lines) if command.prefix else None)
         settings = {
-            "prefix": prefixes or "",
+            "prefix": window.partners or command.prefix,
             "bad_words": command.bad_words,
             "batch_size": command.batch_size,
             "where": window.where,
@@ -148,13 +140,9 @@ class _Work(Work):
             found = self._translator.translate(window.lines, command.generation, **settings)
             # A model can write any character, a line feed too; a translation is one line all the same.
             return [re.sub(r"[\r\n]+", " ", translation) for translation in found]
-        groups = self._translator.translate_n(
-            window.lines, command.generation, alignments=command.alignments, **settings
-        )
+        settings["alignments"] = command.alignments
+        groups = self._translator.translate_n(window.lines, command.generation, **settings)
         return [
-            json_text(
-                {"source": line, "translations": [each.to_dict() for each in group]}
-                | ({"truncated": True} if place in cut else {})
-            )
+            self._json(line, group, "truncated" if place in cut else "")
             for place, (line, group) in enumerate(zip(window.lines, groups, strict=True))
         ]
