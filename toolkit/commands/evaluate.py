@@ -65,12 +65,12 @@ class Evaluate:
             raise ConfigError("--versus and --baseline need test sets to compare on: give --bootstrap 1000")
 
     def _facts(self) -> dict[str, Any]:
-        """Everything that was asked for, by name, as --json prints it."""
+        """Compute everything that was asked for, by name, as --json prints it."""
         references = all_lines(self.reference)
         hypotheses = self._aligned(self.hypothesis, references, "each translation needs the reference")
         sources = self.source and self._aligned(self.source, references, "each source needs its reference")
         statistics = sentence_statistics(references, hypotheses)
-        facts: dict[str, Any] = {"lines": len(references), **bleu_chrf(references, hypotheses).to_dict()}
+        facts: dict[str, Any] = {"lines": len(references), **asdict(bleu_chrf(references, hypotheses))}
         if self.bootstrap:
             found = intervals(statistics, self.bootstrap, self.seed)
             facts["intervals"] = {metric: [interval.low, interval.high] for metric, interval in found.items()}
@@ -79,21 +79,28 @@ class Evaluate:
             others = self._aligned(self.versus, references, "each translation needs the reference")
             facts["versus"] = {"file": str(self.versus), **self._contrast(references, others, statistics)}
         if self.baseline:
-            facts["baseline"] = self._look_up(references, sources, statistics)
+            train_sources, train_targets = map(read_lines, self.baseline)
+            if len(train_sources) != len(train_targets):
+                raise DataError(
+                    f"{self.baseline[0]} has {counted(len(train_sources))}, {self.baseline[1]} has "
+                    f"{len(train_targets)}: each training source needs its translation on the same line"
+                )
+            copied = look_up(sources, train_sources, train_targets)
+            facts["baseline"] = {
+                "pairs": len(train_sources),
+                "verbatim": copied.verbatim,
+                "similarity": copied.similarity,
+                **self._contrast(references, copied.translations, statistics),
+            }
         if self.by_length:
             facts["by_length"] = {
                 "words_of": "source" if sources else "reference",
                 "buckets": [asdict(bucket) for bucket in by_length(statistics, sources or references)],
             }
         if self.worst:
+            texts = {**({"source": sources} if sources else {}), "reference": references, "hypothesis": hypotheses}
             facts["worst"] = [
-                {
-                    "line": place + 1,
-                    "chrf": chrf,
-                    **({"source": sources[place]} if sources else {}),
-                    "reference": references[place],
-                    "hypothesis": hypotheses[place],
-                }
+                {"line": place + 1, "chrf": chrf, **{name: lines[place] for name, lines in texts.items()}}
                 for place, chrf in worst(statistics, self.worst)
             ]
         return facts
@@ -107,46 +114,26 @@ class Evaluate:
         return lines
 
     def _contrast(self, references: list[str], others: list[str], statistics: Any) -> dict[str, Any]:
-        """Another system's scores, and how much better the hypothesis is."""
+        """Compute another system's scores, and how much better the hypothesis is."""
         found = compare(statistics, sentence_statistics(references, others), self.bootstrap, self.seed)
-        scores = bleu_chrf(references, others)
+        scores = asdict(bleu_chrf(references, others))
         return {
-            **{metric: getattr(scores, metric) for metric in _NAMES},
+            **{metric: scores[metric] for metric in _NAMES},
             "difference": {
                 metric: {"score": one.score, "interval": [one.low, one.high], "p_value": one.p_value}
                 for metric, one in found.items()
             },
         }
 
-    def _look_up(self, references: list[str], sources: list[str], statistics: Any) -> dict[str, Any]:
-        train_source, train_target = self.baseline
-        train = read_lines(train_source), read_lines(train_target)
-        if len(train[0]) != len(train[1]):
-            raise DataError(
-                f"{train_source} has {counted(len(train[0]))}, {train_target} has {len(train[1])}: "
-                "each training source needs its translation on the same line"
-            )
-        found = look_up(sources, *train)
-        return {
-            "pairs": len(train[0]),
-            "verbatim": found.verbatim,
-            "similarity": found.similarity,
-            **self._contrast(references, found.translations, statistics),
-        }
-
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    notes = {
-        "bleu": facts["bleu_signature"],
-        "chrf": facts["chrf_signature"],
-        "exact_match": f"% of {facts['lines']} lines, final mark aside",
-    }
+    notes = facts["bleu_signature"], facts["chrf_signature"], f"of {facts['lines']} lines, final mark aside"
     lines = []
-    for metric, name in _NAMES.items():
+    for (metric, name), note in zip(_NAMES.items(), notes, strict=True):
         bounds = facts.get("intervals", {}).get(metric)
         interval = f"   95 %: {bounds[0]:6.2f} to {bounds[1]:6.2f}" if bounds else ""
         unit = " % " if metric == "exact_match" else "   "
-        lines.append(f"{name:11}  {facts[metric]:6.2f}{unit}{interval}   {notes[metric].removeprefix('% ')}")
+        lines.append(f"{name:11}  {facts[metric]:6.2f}{unit}{interval}   {note}")
     if "versus" in facts:
         lines += ["", f"compared with {facts['versus']['file']}", *_contrast_lines(facts, facts["versus"])]
     if "baseline" in facts:
@@ -159,7 +146,13 @@ def _lines(facts: dict[str, Any]) -> list[str]:
             *_contrast_lines(facts, found),
         ]
     if "by_length" in facts:
-        lines += ["", *_length_lines(**facts["by_length"])]
+        words_of, buckets = facts["by_length"]["words_of"], facts["by_length"]["buckets"]
+        lines += ["", f"{'words':>9}  {'lines':>7}  {'BLEU':>6}  {'chrF':>6}  exact match    (words of the {words_of})"]
+        for one in buckets:
+            first, last = one["shortest"], one["longest"]
+            words = f"up to {last}" if not first else f"{first}-{last}" if last else f"{first} up"
+            scores = f"{one['bleu']:6.2f}  {one['chrf']:6.2f}  {one['exact_match']:9.2f} %"
+            lines.append(f"{words:>9}  {one['sentences']:7}  {scores}")
     for number, one in enumerate(facts.get("worst", []), start=1):
         texts = [f"  {name:10}  {one[name]}" for name in ("source", "reference", "hypothesis") if name in one]
         lines += ["", f"worst {number}: line {one['line']}, chrF {one['chrf']:.2f}", *texts]
@@ -175,15 +168,4 @@ def _contrast_lines(facts: dict[str, Any], other: dict[str, Any]) -> list[str]:
             f"{name:11}  {facts[metric]:6.2f}  {other[metric]:6.2f}  {one['score']:+9.2f}   "
             f"{low:+7.2f} to {high:+7.2f}   {one['p_value']:.3f}"
         )
-    return lines
-
-
-def _length_lines(words_of: str, buckets: list[dict[str, Any]]) -> list[str]:
-    lines = [f"{'words':>9}  {'lines':>7}  {'BLEU':>6}  {'chrF':>6}  exact match    (words of the {words_of})"]
-    for bucket in buckets:
-        longest = bucket["longest"]
-        words = f"{bucket['shortest']}-{longest}" if longest else f"{bucket['shortest']} up"
-        words = words if bucket["shortest"] else f"up to {longest}"
-        scores = f"{bucket['bleu']:6.2f}  {bucket['chrf']:6.2f}  {bucket['exact_match']:9.2f} %"
-        lines.append(f"{words:>9}  {bucket['sentences']:7}  {scores}")
     return lines
