@@ -1,110 +1,376 @@
-"""The page with the transformer on it, and the models: the same losses, gradients and outputs, in float64."""
+"""The page with the transformer on it, and the models: in float64 the same losses, gradients and outputs.
 
+Gradients are compared relative to their largest entry, to 1e-12: one text at a time there, a batch of unequal lengths
+here, and all parameters random, gains too. `plain.seq2seq` and `plain.gpt` are held as they stand. All other settings
+have a substitute below, which is put in the place of a function of the page or is made of its functions:
+
+    setting                                       held by
+    norm_position post, none; norm rms, norm_eps  post_norm, optional, rms_norm, layer_norm(eps=...)
+    activation gelu (exact), silu, swiglu         exact_gelu, silu, gated
+    positions rotary, sinusoidal_halves, learned  rotary_attention, halves, Reader
+    num_key_value_heads                           shared_heads: the page has every head of keys as often as it is shared
+    bias, bias_in                                 a bias that is absent is 0 on the page
+    tie, scale_embedding, output_bias, begin_row  Reader, Writer
+    label smoothing with a prior, scored rows     smoothed, the rows that are scored
+    AutoEncoder, RewardModel                      the page's stack with squared_error, and with a head on the last row
+    dropout                                       tests/functional/test_pairs.py and tests/models/test_gradients.py
+    template, begin, ignore_case, max_length      no arithmetic
+"""
+
+import math
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.checks import batch_of, gpt_batch, random_model, small_config, small_gpt_config
-from tests.decoding.reference import greedy
 from toolkit import plain
-from toolkit.models.gpt import GPT
-from toolkit.models.seq2seq import Seq2Seq
+from toolkit.decoding import ContinuationConfig, GenerationConfig, generate
+from toolkit.models.autoencoder import AutoEncoderConfig
+from toolkit.models.reward import RewardConfig
+from toolkit.nn.module import Model
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS, EOS
 
-Arrays = dict[str, np.ndarray]
-CLOSE = {"rtol": 1e-10, "atol": 1e-12}
+Array = np.ndarray
+Arrays = dict[str, Array]
+
+TOLERANCE = 1e-12
+SPECIALS = [token for token in range(16) if token != EOS]  # which decoding never writes
 
 
-def affine(arrays: Arrays, name: str) -> Arrays:
-    return {"weight": arrays[f"{name}.weight"], "bias": arrays[f"{name}.bias"]}
+# Substitutes
 
 
-def normalising(arrays: Arrays, name: str) -> Arrays:
-    return {"gain": arrays[f"{name}.gain"], "bias": arrays[f"{name}.bias"]}
+def post_norm(x, layer, norm, **maps):  # norm(x + layer(x))
+    branch, back_layer = layer(x, **maps)
+    y, back_norm = plain.layer_norm(x + branch, **norm)
+
+    def back(dy):
+        dsum, dnorm = back_norm(dy)
+        dx, *dmemory, dmaps = back_layer(dsum)
+        return dsum + dx, *dmemory, {"norm": dnorm, **dmaps}
+
+    return y, back
 
 
-def several(arrays: Arrays, name: str, count: int) -> list[Arrays]:
-    """Maps that lie side by side in one matrix."""
-    weights, biases = np.split(arrays[f"{name}.weight"], count, axis=1), np.split(arrays[f"{name}.bias"], count)
-    return [{"weight": weight, "bias": bias} for weight, bias in zip(weights, biases, strict=True)]
+def optional(norm):  # what has no parameters does nothing
+    return lambda x, **parameters: norm(x, **parameters) if parameters else (x, lambda dy: (dy, {}))
 
 
-def block_tree(arrays: Arrays, block: str) -> dict[str, Any]:
-    """The parameters, or gradients, of one of our blocks as `plain` has them."""
-    maps = {"self_attention": several(arrays, f"{block}.attention.layer.query_key_value", 3)}
-    if f"{block}.cross_attention.layer.query.weight" in arrays:
-        query, pair = affine(arrays, f"{block}.cross_attention.layer.query"), f"{block}.cross_attention.layer.key_value"
-        maps["cross_attention"] = [query, *several(arrays, pair, 2)]
-    tree = {
-        name: {
-            "norm": normalising(arrays, f"{block}.{name.removeprefix('self_')}.norm"),
-            **dict(zip(("query", "key", "value"), three, strict=True)),
-            "output": affine(arrays, f"{block}.{name.removeprefix('self_')}.layer.output"),
-        }
-        for name, three in maps.items()
-    }
-    tree["feed_forward"] = {
-        "norm": normalising(arrays, f"{block}.feed_forward.norm"),
-        "up": affine(arrays, f"{block}.feed_forward.layer.up"),
-        "down": affine(arrays, f"{block}.feed_forward.layer.down"),
-    }
-    return tree
+def with_eps(norm, eps):
+    return lambda x, gain, bias=0.0: norm(x, gain, bias, eps)
 
 
-def stack_tree(arrays: Arrays, stack: str, count: int) -> dict[str, Any]:
-    return {
-        "blocks": [block_tree(arrays, f"{stack}.blocks.{layer}") for layer in range(count)],
-        "norm": normalising(arrays, f"{stack}.norm"),
-    }
+def rms_norm(x, gain, bias=0.0, eps=1e-5):
+    root = np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)
+
+    def back(dy):
+        along = (dy * gain * x).mean(axis=-1, keepdims=True)
+        return dy * gain / root - x * along / root**3, {"gain": (dy * x / root).sum(axis=0)}
+
+    return x / root * gain, back
 
 
-def seq2seq_tree(arrays: Arrays, config: Any) -> dict[str, Any]:
-    return {
-        "table": arrays["source.embedding.table"],
-        "encoder": stack_tree(arrays, "encoder", config.encoder_layers),
-        "decoder": stack_tree(arrays, "decoder", config.decoder_layers),
-    }
+def exact_gelu(x):  # x Φ(x)
+    probability = np.vectorize(lambda z: (1 + math.erf(z / math.sqrt(2))) / 2)(x)
+    return x * probability, lambda dy: dy * (probability + x * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi))
 
 
-def gpt_tree(arrays: Arrays, config: Any) -> dict[str, Any]:
-    return {
-        "table": arrays["trunk.input.embedding.table"],
-        "positions": arrays["trunk.input.positions.embedding.table"],
-        "decoder": stack_tree(arrays, "trunk.decoder", config.layers),
-    }
+def silu(x):
+    sigmoid = 1 / (1 + np.exp(-x))
+    return x * sigmoid, lambda dy: dy * sigmoid * (1 + x * (1 - sigmoid))
 
 
-def ours(model: Seq2Seq | GPT, batch: Any) -> tuple[float, Arrays]:
-    """The loss summed over a batch, and its gradient by name."""
+def gated(x, activation, up, down):  # (silu(gate) · passed) W2
+    hidden, back_up = plain.linear(x, **up)
+    gate, passed = np.split(hidden, 2, axis=1)
+    opened, back_silu = silu(gate)
+    y, back_down = plain.linear(opened * passed, **down)
+
+    def back(dy):
+        dproduct, ddown = back_down(dy)
+        dx, dup = back_up(np.hstack((back_silu(dproduct * passed), dproduct * opened)))
+        return dx, {"up": dup, "down": ddown}
+
+    return y, back
+
+
+def rotary_attention(base, attention):  # coordinate i of row t is turned with coordinate i + K/2, by t / base^(2i/K)
+    def turn(x, sign):
+        half = x.shape[1] // 2
+        angles = np.arange(len(x))[:, None] * base ** (-np.arange(half) / half)
+        turned = (x[:, :half] + 1j * x[:, half:]) * np.exp(1j * sign * angles)
+        return np.hstack((turned.real, turned.imag))
+
+    def turning(query, key, value, mask):
+        y, back_attention = attention(turn(query, 1), turn(key, 1), value, mask)
+
+        def back(dy):
+            dquery, dkey, dvalue = back_attention(dy)
+            return turn(dquery, -1), turn(dkey, -1), dvalue
+
+        return y, back
+
+    return turning
+
+
+def halves(length, width, waves=plain.waves):  # all sines, then all cosines
+    table = waves(length, width)
+    return np.hstack((table[:, 0::2], table[:, 1::2]))
+
+
+def shared_heads(array: Array, heads: int, groups: int, back: bool = False) -> Array:
+    """Repeat the columns of every head of keys or values for all that share it; or add their gradients up."""
+    by_head = array.reshape(*array.shape[:-1], heads if back else groups, -1)
+    if back:
+        by_head = by_head.reshape(*array.shape[:-1], groups, heads // groups, -1).sum(axis=-2)
+    else:
+        by_head = by_head.repeat(heads // groups, axis=-2)
+    return by_head.reshape(*array.shape[:-1], -1)
+
+
+def smoothed(logits, labels, smoothing, prior):  # the sum over rows, and its gradient
+    target = (1 - smoothing) * np.eye(logits.shape[1])[labels] + smoothing * prior
+    probabilities = plain.softmax(logits)
+    return -(target * np.log(probabilities)).sum(), probabilities - target
+
+
+ACTIVATIONS = {"relu": plain.relu, "gelu_tanh": plain.gelu, "gelu": exact_gelu, "silu": silu, "swiglu": None}
+
+
+def substitute(config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the substitutes that a model needs into the page."""
+    norm = rms_norm if getattr(config, "norm", "") == "rms" else plain.layer_norm
+    monkeypatch.setattr(plain, "layer_norm", optional(with_eps(norm, getattr(config, "norm_eps", 1e-5))))
+    if getattr(config, "norm_position", "pre") == "post":
+        monkeypatch.setattr(plain, "residual", post_norm)
+    if config.activation == "swiglu":
+        monkeypatch.setattr(plain, "feed_forward", gated)
+    if config.positions == "rotary":
+        monkeypatch.setattr(plain, "attention", rotary_attention(config.rotary_base, plain.attention))
+    if config.positions == "sinusoidal_halves":
+        monkeypatch.setattr(plain, "waves", halves)
+
+
+# Names: those of the page are ours without what stands around a sub-layer, and every map has a name of its own there.
+
+
+def plain_names(arrays: Mapping[str, Array], config: Any) -> Arrays:
+    """Return our parameters, or gradients, by the page's names."""
+    groups = getattr(config, "num_key_value_heads", 0) or config.num_heads
+    found = {}
+    for name, array in arrays.items():
+        name = name.removeprefix("trunk.").replace(".layer.", ".").replace(".embedding.table", ".table")
+        name = name.replace("positions.table", "positions")
+        if ".query_key_value." in name:
+            bounds = np.cumsum([config.num_heads, groups]) * (config.d_model // config.num_heads)
+            for part, own in zip(("query", "key", "value"), np.split(array, bounds, axis=-1), strict=True):
+                found[name.replace("query_key_value", part)] = own
+        elif ".key_value." in name:
+            for part, own in zip(("key", "value"), np.split(array, 2, axis=-1), strict=True):
+                found[name.replace("key_value", part)] = own
+        else:
+            found[name] = array
+    return found
+
+
+def is_shared(name: str, config: Any) -> bool:
+    return bool(re.search(r"\.attention\.(key|value)\.", name)) and getattr(config, "num_key_value_heads", 0) > 0
+
+
+def tree(arrays: Mapping[str, Array], config: Any) -> dict[str, Any]:
+    """Return a model's parameters as the page has them."""
+    found: dict[str, Any] = {}
+    for name, array in plain_names(arrays, config).items():
+        if is_shared(name, config):
+            array = shared_heads(array, config.num_heads, config.num_key_value_heads)
+        place: Any = found
+        *path, last = re.sub(r"blocks\.(\d+)", r"blocks.\1", name).split(".")
+        for word in path:
+            place = place.setdefault(word, {})
+        place[last] = array
+    for stack in (found[name] for name in ("encoder", "decoder") if name in found):
+        stack["blocks"] = list(stack["blocks"].values())
+        stack.setdefault("norm", {})
+        for part in (part for block in stack["blocks"] for part in block.values()):
+            part.setdefault("norm", {})
+    return found
+
+
+def flat(gradients: Any, prefix: str = "") -> Iterator[tuple[str, Array]]:
+    """Yield the leaves of a tree by their names."""
+    if isinstance(gradients, np.ndarray):
+        yield prefix.rstrip("."), gradients
+    else:
+        items = enumerate(gradients) if isinstance(gradients, list) else gradients.items()
+        for name, branch in items:
+            yield from flat(branch, f"{prefix}{name}.")
+
+
+def check_gradients(model: Model, found: Arrays, expected: Mapping[str, Array]) -> None:
+    """Compare every gradient of ours with the page's: relative to its largest entry, or to 0.001 of the largest of all.
+
+    The second is for those that are 0 but for rounding: a bias of all keys moves no attention.
+    """
+    config, ours = model.config, plain_names(found, model.config)
+    largest = max(np.abs(value).max() for value in ours.values())
+    for name, value in ours.items():
+        other = expected[name]
+        if is_shared(name, config):
+            other = shared_heads(other, config.num_heads, config.num_key_value_heads, back=True)
+        scale = max(np.abs(other).max(), 1e-3 * largest)
+        assert np.abs(value - other).max() <= TOLERANCE * scale, name
+        assert value.shape == other.shape, name
+
+
+def close(found: float, expected: float) -> bool:
+    return math.isclose(found, expected, rel_tol=TOLERANCE)
+
+
+def gradients_of(model: Model, work: Callable[[Tape], Any]) -> tuple[Any, Arrays]:
+    """What `work` returns, and the gradients that it adds, by name."""
     views = model.views(np.zeros_like(model.vector))
-    tape = Tape(views)
-    loss = model.loss(batch, tape).loss
-    model.backward(tape)
-    return loss, {name: views[parameter] for name, parameter in model.parameters().items()}
+    found = work(Tape(views))
+    return found, {name: views[parameter] for name, parameter in model.parameters().items()}
 
 
-def summed(examples: list[tuple], logits_of: Callable) -> tuple[float, list[np.ndarray]]:
-    """The same by `plain`, one text at a time: the sums over (what is read, labels) of loss and gradient."""
-    total, gradients = 0.0, None
-    for *read, labels in examples:
-        logits, back = logits_of(*read)
-        loss, back_loss = plain.cross_entropy(logits, labels)
-        total += loss * len(labels)
-        tree = plain.leaves(back(back_loss() * len(labels)))
-        gradients = [a + b for a, b in zip(gradients, tree, strict=True)] if gradients else list(tree)
-    return total, gradients
+# Models of the page's functions, in every setting
 
 
-def check_equal(found: tuple[float, Any], expected: tuple[float, list[np.ndarray]]) -> None:
-    assert np.isclose(found[0], expected[0], **CLOSE)
-    for one, other in zip(plain.leaves(found[1]), expected[1], strict=True):
-        scale = max(np.abs(other).max(), 1.0)
-        np.testing.assert_allclose(one / scale, other / scale, **CLOSE)
+class Page:
+    """Each method gives a result and a function from its gradient to those of the parameters, by name."""
+
+    def __init__(self, model: Model):
+        self.config, self.parameters = model.config, tree(model.arrays(), model.config)
+        self.activation = ACTIVATIONS[self.config.activation]
+
+    def read(self, ids: Sequence[int], side: str) -> tuple[Array, Callable]:
+        own, config = self.parameters.get(side, {}), self.config
+        owner = side if "table" in own else "source"
+        if side != "source":
+            ids = [config.begin_row if token == BOS else token for token in ids]
+        scale = math.sqrt(config.d_model) if getattr(config, "scale_embedding", False) else 1.0
+        x, back_embedding = plain.embedding(ids, self.parameters[owner]["table"], scale)
+        learned = own.get("positions")
+        if learned is not None:
+            x = x + learned[: len(ids)]
+        elif config.positions != "rotary":
+            x = x + plain.waves(*x.shape)
+
+        def back(dx):
+            found = {f"{owner}.table": back_embedding(dx)}
+            if learned is not None:
+                found[f"{side}.positions"] = np.vstack((dx, np.zeros((len(learned) - len(dx), dx.shape[1]))))
+            return found
+
+        return x, back
+
+    def stack(self, x: Array, side: str, memory: Array | None = None) -> tuple[Array, Callable]:
+        mask = plain.causal(len(x)) if side == "decoder" else 0.0
+        y, back_stack = plain.stack(x, memory, mask, self.config.num_heads, self.activation, **self.parameters[side])
+
+        def back(dy):
+            dx, dmemory, gradients = back_stack(dy)
+            return dx, dmemory, dict(flat(gradients, f"{side}."))
+
+        return y, back
+
+    def write(self, x: Array, side: str) -> tuple[Array, Callable]:
+        own = self.parameters.get("output", {})
+        owners = [name for name in ("output", side, "source") if "table" in self.parameters.get(name, {})]
+        table = self.parameters[owners[0]]["table"]
+
+        def back(dlogits):
+            return dlogits @ table, {f"{owners[0]}.table": dlogits.T @ x, "output.bias": dlogits.sum(axis=0)}
+
+        return x @ table.T + own.get("bias", 0.0), back
+
+    def gpt(self, ids: Sequence[int]) -> tuple[Array, Callable]:
+        x, back_input = self.read(ids, "input")
+        x, back_decoder = self.stack(x, "decoder")
+        logits, back_output = self.write(x, "input")
+
+        def back(dlogits):
+            dx, doutput = back_output(dlogits)
+            dx, _, ddecoder = back_decoder(dx)
+            return added(doutput, ddecoder, back_input(dx))
+
+        return logits, back
+
+    def seq2seq(self, source: Sequence[int], ids: Sequence[int]) -> tuple[Array, Callable]:
+        x, back_source = self.read(source, "source")
+        memory, back_encoder = self.stack(x, "encoder")
+        x, back_target = self.read(ids, "target")
+        x, back_decoder = self.stack(x, "decoder", memory)
+        logits, back_output = self.write(x, "target")
+
+        def back(dlogits):
+            dx, doutput = back_output(dlogits)
+            dx, dmemory, ddecoder = back_decoder(dx)
+            dsource, _, dencoder = back_encoder(dmemory)
+            return added(doutput, ddecoder, dencoder, back_target(dx), back_source(dsource))
+
+        return logits, back
+
+    def value(self, ids: Sequence[int]) -> tuple[Array, Callable]:
+        """The reward of a text: what the head makes of its last row."""
+        x, back_input = self.read(ids, "input")
+        x, back_decoder = self.stack(x, "decoder")
+        value, back_head = plain.linear(x[-1:], **self.parameters["head"])
+
+        def back(dvalue):
+            dlast, dhead = back_head(np.array([[dvalue]]))
+            dx, _, ddecoder = back_decoder(np.vstack((np.zeros_like(x[:-1]), dlast)))
+            return added(dict(flat(dhead, "head.")), ddecoder, back_input(dx))
+
+        return value[0, 0], back
+
+
+def added(*gradients: Mapping[str, Array]) -> Arrays:
+    """Add gradients up, name by name."""
+    total: Any = Counter()
+    for each in gradients:
+        for name, value in each.items():
+            total[name] = total[name] + value
+    return dict(total)
+
+
+# Tests
+
+SEQ2SEQ = [
+    {},
+    {"norm_position": "post"},
+    {"norm_position": "post", "positions": "learned", "tie": "none", "output_bias": True},
+    {"positions": "sinusoidal_halves", "tie": "decoder", "activation": "gelu_tanh", "scale_embedding": False},
+    {"positions": "learned", "bias": False, "activation": "gelu", "num_heads": 1},
+    {"positions": "learned", "tie": "decoder", "activation": "silu", "output_bias": True, "begin_row": 20},
+    {"norm_position": "post", "bias": False, "activation": "silu", "encoder_layers": 2},
+]
+GPT = [
+    {"positions": "learned", "bias": True, "activation": "gelu_tanh"},
+    {},
+    {"norm": "rms", "activation": "swiglu", "num_key_value_heads": 2},
+    {"norm": "rms", "norm_eps": 0.1, "bias": True, "num_key_value_heads": 1, "rotary_base": 50.0, "tie": False},
+    {"positions": "sinusoidal", "bias": True, "norm_eps": 0.1, "activation": "relu", "output_bias": True},
+    {"positions": "sinusoidal_halves", "bias": True, "bias_in": "norms", "activation": "silu", "begin_row": 20},
+    {"positions": "learned", "bias": True, "bias_in": "feed_forward", "activation": "swiglu", "tie": False},
+    {"bias": True, "bias_in": "attention", "num_key_value_heads": 2, "output_bias": True},
+]
+AUTOENCODER = [
+    {},
+    {"norm_position": "pre", "activation": "gelu_tanh", "bias": False},
+    {"norm_position": "none", "activation": "silu", "bias": False, "positions": "none", "num_heads": 1},
+]
+LENGTHS = (3, 8, 1, 5)
+
+
+def told(settings: dict[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in settings.items()) or "default"
 
 
 @pytest.fixture
@@ -112,66 +378,144 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(6)
 
 
-@pytest.fixture
-def translator(rng: np.random.Generator) -> Seq2Seq:
-    return random_model(small_config(encoder_layers=2), rng)
+def some_pairs(rng: np.random.Generator) -> list[tuple[Array, Array]]:
+    return [tuple(rng.integers(16, 30, length) for length in lengths) for lengths in ((4, 6), (1, 6), (7, 2), (3, 1))]
 
 
-@pytest.fixture
-def writer(rng: np.random.Generator) -> GPT:
-    return random_model(small_gpt_config(positions="learned", bias=True, activation="gelu_tanh"), rng)
+def loss_and_gradient(model: Model, batch: Any, **smoothing: Any) -> tuple[float, Arrays]:
+    def work(tape: Tape) -> float:
+        loss = model.loss(batch, tape, **smoothing).loss
+        model.backward(tape)
+        return loss
+
+    return gradients_of(model, work)
 
 
-def test_seq2seq_has_the_loss_and_every_gradient_of_the_page(translator: Seq2Seq, rng: np.random.Generator):
-    pairs = [tuple(rng.integers(16, 30, length) for length in lengths) for lengths in ((4, 6), (1, 6), (7, 2), (3, 1))]
-    found = ours(translator, batch_of(pairs))
-    parameters = seq2seq_tree(translator.arrays(), translator.config)
-    examples = [([*source, EOS], [BOS, *target], np.array([*target, EOS])) for source, target in pairs]
-    expected = summed(examples, lambda source, ids: plain.seq2seq(source, ids, parameters, translator.config.num_heads))
-    check_equal((found[0], seq2seq_tree(found[1], translator.config)), expected)
-    assert len(expected[1]) > 60
+@pytest.mark.parametrize("settings", SEQ2SEQ, ids=told)
+def test_seq2seq(settings: dict[str, Any], rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model(small_config(**settings), rng)
+    substitute(model.config, monkeypatch)
+    page, pairs, smoothing, prior = Page(model), some_pairs(rng), 0.1, rng.dirichlet(np.ones(30))
+    loss, gradients = loss_and_gradient(model, batch_of(pairs), smoothing=smoothing, prior=prior)
+    total, trees = 0.0, []
+    for source, target in pairs:
+        logits, back = page.seq2seq([*source, EOS], [BOS, *target])
+        of_pair, dlogits = smoothed(logits, np.array([*target, EOS]), smoothing, prior)
+        total += of_pair
+        trees.append(back(dlogits))
+    assert close(loss, total)
+    check_gradients(model, gradients, added(*trees))
+    sources = list(rng.integers(16, 30, (3, 4)))
+    for source, found in zip(sources, generate(model, sources, GenerationConfig(max_new_tokens=8)), strict=True):
+
+        def logits_after(ids: Array, source: Array = source) -> Array:
+            return permitted(page.seq2seq([*source, EOS], ids)[0])
+
+        written = plain.greedy(logits_after, [BOS], EOS, 8)
+        assert [token for token in written[1:] if token != EOS] == list(found[0].ids)
 
 
-def test_gpt_has_the_loss_and_every_gradient_of_the_page(writer: GPT, rng: np.random.Generator):
-    batch = gpt_batch(rng, (3, 8, 1, 5))
-    found = ours(writer, batch)
-    parameters, cuts = gpt_tree(writer.arrays(), writer.config), np.cumsum((3, 8, 1))
-    examples = list(zip(np.split(batch.inputs, cuts), np.split(batch.labels, cuts), strict=True))
-    expected = summed(examples, lambda ids: plain.gpt(ids, parameters, writer.config.num_heads))
-    check_equal((found[0], gpt_tree(found[1], writer.config)), expected)
-    assert len(expected[1]) == 2 + 2 * 16 + 2
+@pytest.mark.parametrize("settings", GPT, ids=told)
+def test_gpt(settings: dict[str, Any], rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model(small_gpt_config(**settings), rng)
+    substitute(model.config, monkeypatch)
+    page, batch = Page(model), gpt_batch(rng, LENGTHS)
+    scored = np.flatnonzero(rng.random(sum(LENGTHS)) < 0.7)
+    loss, gradients = loss_and_gradient(model, batch._replace(scored=scored))
+    total, trees, begin = 0.0, [], 0
+    for length in LENGTHS:
+        rows = scored[(begin <= scored) & (scored < begin + length)] - begin
+        logits, back = page.gpt(batch.inputs[begin : begin + length])
+        of_text, of_scored = smoothed(logits[rows], batch.labels[begin : begin + length][rows], 0.0, 0.0)
+        dlogits = np.zeros_like(logits)
+        dlogits[rows] = of_scored
+        total += of_text
+        trees.append(back(dlogits))
+        begin += length
+    assert close(loss, total)
+    check_gradients(model, gradients, added(*trees))
+    prompts = list(rng.integers(16, 30, (3, 2)))
+    config = ContinuationConfig(max_new_tokens=4, do_sample=False)
+    for prompt, found in zip(prompts, generate(model, prompts, config), strict=True):
+        written = plain.greedy(lambda ids: permitted(page.gpt(ids)[0]), [BOS, *prompt], EOS, 7)
+        assert [token for token in written[3:] if token != EOS] == list(found[0].ids)
 
 
-def test_greedy_output_of_gpt_is_that_of_the_model(writer: GPT, rng: np.random.Generator):
-    parameters = gpt_tree(writer.arrays(), writer.config)
-
-    def logits_after(ids: np.ndarray) -> np.ndarray:
-        tape = Tape()
-        return writer.output.logits(writer.read(ids, Rows(np.array([len(ids)])), tape), tape)
-
-    outputs = []
-    for prompt in rng.integers(16, 30, (6, 3)):
-        outputs.append(plain.greedy(lambda ids: plain.gpt(ids, parameters, writer.config.num_heads)[0], prompt, EOS, 8))
-        assert outputs[-1] == plain.greedy(logits_after, prompt, EOS, 8)
-    assert len({tuple(output[3:]) for output in outputs}) > 3
+def permitted(logits: Array) -> Array:
+    logits[:, SPECIALS] = -np.inf
+    return logits
 
 
-def test_greedy_output_of_seq2seq_is_that_of_the_search(translator: Seq2Seq, rng: np.random.Generator):
-    parameters = seq2seq_tree(translator.arrays(), translator.config)
-    outputs = []
-    for source in rng.integers(16, 30, (6, 4)):
+@pytest.mark.parametrize("settings", GPT[:4], ids=told)
+def test_reward_model(settings: dict[str, Any], rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model(RewardConfig(**vars(small_gpt_config(**settings))), rng)
+    substitute(model.config, monkeypatch)
+    page, batch, dvalues = Page(model), gpt_batch(rng, LENGTHS), rng.standard_normal(len(LENGTHS))
+    ends = np.cumsum(LENGTHS)
 
-        def logits_after(ids: np.ndarray, source: np.ndarray = source) -> np.ndarray:
-            logits = plain.seq2seq([*source, EOS], ids, parameters, translator.config.num_heads)[0]
-            logits[:, [token for token in range(16) if token != EOS]] = -np.inf  # the search never writes specials
-            return logits
+    def work(tape: Tape) -> Array:
+        values = model.values(batch.inputs, batch.rows, ends - 1, tape).copy()
+        model.backward(dvalues.copy(), tape)
+        return values
 
-        outputs.append([each for each in plain.greedy(logits_after, [BOS], EOS, 8)[1:] if each != EOS])
-        assert outputs[-1] == greedy(translator, list(source), 8)[:7]
-    assert len({tuple(output) for output in outputs}) > 3
+    values, gradients = gradients_of(model, work)
+    found = [page.value(ids) for ids in np.split(batch.inputs, ends[:-1])]
+    np.testing.assert_allclose(values, [value for value, _ in found], rtol=TOLERANCE)
+    check_gradients(model, gradients, added(*(back(dvalue) for (_, back), dvalue in zip(found, dvalues, strict=True))))
 
 
-def test_the_toy_translates_what_it_has_not_seen(capsys: pytest.CaptureFixture[str]):
+@pytest.mark.parametrize("settings", AUTOENCODER, ids=told)
+def test_autoencoder(settings: dict[str, Any], rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model(AutoEncoderConfig(**{"d_model": 8, "num_heads": 2, "d_ff": 12} | settings), rng)
+    substitute(model.config, monkeypatch)
+    page, lengths = Page(model), np.array([3, 6, 1])
+    given, wanted = rng.standard_normal((2, lengths.sum(), 8))
+
+    def work(tape: Tape) -> tuple[Array, Array]:
+        y = model.forward(given.copy(), Rows(lengths), tape)
+        return y, model.backward(2 * (y - wanted), tape)  # the squared error's gradient
+
+    (y, dx), gradients = gradients_of(model, work)
+    parts, trees = [], []
+    for x, target in zip(*(np.split(each, np.cumsum(lengths)[:-1]) for each in (given, wanted)), strict=True):
+        waves = plain.waves(*x.shape) if model.config.positions == "sinusoidal" else 0.0
+        vectors, back = page.stack(x + waves, "encoder")
+        dvectors, _, gradient = back(2 * (vectors - target))
+        parts.append((vectors, dvectors))
+        trees.append(gradient)
+    for found, expected in zip((y, dx), map(np.vstack, zip(*parts, strict=True)), strict=True):
+        assert np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max()
+    check_gradients(model, gradients, added(*trees))
+
+
+def test_the_models_of_the_page_as_they_stand(rng: np.random.Generator) -> None:
+    """`plain.seq2seq` and `plain.gpt` with no substitute: loss and all gradients, one text at a time."""
+    translator, pairs = random_model(small_config(encoder_layers=2), rng), some_pairs(rng)
+    writer = random_model(small_gpt_config(**GPT[0]), rng)
+    batch, cuts = gpt_batch(rng, LENGTHS), np.cumsum(LENGTHS)[:-1]
+    texts = zip(np.split(batch.inputs, cuts), np.split(batch.labels, cuts), strict=True)
+    works = [
+        (translator, batch_of(pairs), "source", lambda source, ids, own: plain.seq2seq(source, ids, own, 2),
+         [([*source, EOS], [BOS, *target], np.array([*target, EOS])) for source, target in pairs]),
+        (writer, batch, "input", lambda ids, own: plain.gpt(ids, own, 4), list(texts)),
+    ]  # fmt: skip
+    for model, rows, side, logits_of, examples in works:
+        parameters = tree(model.arrays(), model.config)
+        parameters |= parameters.pop(side)
+        loss, gradients = loss_and_gradient(model, rows)
+        total, trees = 0.0, []
+        for *read, labels in examples:
+            logits, back = logits_of(*read, parameters)
+            mean, back_loss = plain.cross_entropy(logits, labels)
+            total += mean * len(labels)
+            trees.append(dict(flat(back(back_loss() * len(labels)))))
+        expected = added(*trees)
+        expected |= {f"{side}.{name}": expected.get(name) for name in ("table", "positions")}
+        assert close(loss, total)
+        check_gradients(model, gradients, expected)
+
+
+def test_the_toy_translates_what_it_has_not_seen(capsys: pytest.CaptureFixture[str]) -> None:
     plain.main()
     out = capsys.readouterr().out
     losses = [float(figure) for figure in re.findall(r"loss ([\d.]+)\n", out)]

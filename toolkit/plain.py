@@ -18,7 +18,7 @@ def softmax(x):
     return exp / exp.sum(axis=-1, keepdims=True)
 
 
-def linear(x, weight, bias):  # (T, D), (D, F), (F,) -> (T, F)
+def linear(x, weight, bias=0.0):  # (T, D), (D, F), (F,) -> (T, F)
     def back(dy):
         return dy @ weight.T, {"weight": x.T @ dy, "bias": dy.sum(axis=0)}
 
@@ -39,8 +39,8 @@ def gelu(x):  # x Φ(x), with Φ(x) ≈ (1 + tanh u) / 2 as in GPT-2
     return 0.5 * x * (1 + tanh), back
 
 
-def layer_norm(x, gain, bias):  # (T, D), (D,), (D,) -> (T, D)
-    std = np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
+def layer_norm(x, gain, bias=0.0, eps=1e-5):  # (T, D), (D,), (D,) -> (T, D)
+    std = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
     normal = (x - x.mean(axis=-1, keepdims=True)) / std
 
     def back(dy):  # mean and std depend on every entry of a row: each entry's gradient loses two averages
@@ -65,7 +65,8 @@ def attention(query, key, value, mask):  # (T, K), (S, K), (S, K), (T, S) -> (T,
 
 
 def multi_head_attention(x, memory, mask, heads, query, key, value, output):  # (T, D), (S, D), (T, S) -> (T, D)
-    maps = [linear(x, **query), linear(memory, **key), linear(memory, **value)]
+    asked = x if memory is None else memory  # without a memory queries, keys and values come from the same rows
+    maps = [linear(x, **query), linear(asked, **key), linear(asked, **value)]
     by_head = zip(*(np.split(projected, heads, axis=1) for projected, _ in maps), strict=True)
     contexts, backs = zip(*(attention(*head, mask) for head in by_head), strict=True)
     y, back_output = linear(np.hstack(contexts), **output)
@@ -77,7 +78,8 @@ def multi_head_attention(x, memory, mask, heads, query, key, value, output):  # 
         (dx, dquery), (dkeys, dkey), (dvalues, dvalue) = (
             back_map(d) for (_, back_map), d in zip(maps, dprojected, strict=True)
         )
-        return dx, dkeys + dvalues, {"query": dquery, "key": dkey, "value": dvalue, "output": doutput}
+        dasked, dmaps = dkeys + dvalues, {"query": dquery, "key": dkey, "value": dvalue, "output": doutput}
+        return (dx + dasked, dmaps) if memory is None else (dx, dasked, dmaps)
 
     return y, back
 
@@ -95,32 +97,34 @@ def feed_forward(x, activation, up, down):  # (T, D) -> (T, D), F wide inside
     return y, back
 
 
+def residual(x, layer, norm, **maps):  # (T, D) -> (T, D): x + layer(norm(x))
+    normal, back_norm = layer_norm(x, **norm)
+    branch, back_layer = layer(normal, **maps)
+
+    def back(dy):  # the gradient takes both ways: around the layer and through it
+        dnormal, *dmemory, dmaps = back_layer(dy)
+        dx, dnorm = back_norm(dnormal)
+        return dy + dx, *dmemory, {"norm": dnorm, **dmaps}
+
+    return x + branch, back
+
+
 def block(x, memory, mask, heads, activation, parameters):  # (T, D) -> (T, D), with a memory also (S, D)
-    """Sub-layers, each x + layer(norm(x)): self-attention, cross-attention where there is a memory, feed-forward."""
+    """Self-attention, cross-attention where there is a memory, feed-forward; a residual connection around each."""
+    layers = {
+        "attention": lambda x, **maps: multi_head_attention(x, None, mask, heads, **maps),
+        "cross_attention": lambda x, **maps: multi_head_attention(x, memory, 0.0, heads, **maps),
+        "feed_forward": lambda x, **maps: feed_forward(x, activation, **maps),
+    }
     backs = {}
     for name, part in parameters.items():
-        own = {key: value for key, value in part.items() if key != "norm"}
-        normal, back_norm = layer_norm(x, **part["norm"])
-        if name == "feed_forward":
-            branch, back_layer = feed_forward(normal, activation, **own)
-        elif name == "cross_attention":
-            branch, back_layer = multi_head_attention(normal, memory, 0.0, heads, **own)
-        else:
-            branch, back_layer = multi_head_attention(normal, normal, mask, heads, **own)
-        x = x + branch
-        backs[name] = back_norm, back_layer
+        x, backs[name] = residual(x, layers[name], **part)
 
     def back(dx):
         dmemory, gradients = 0.0, {}
-        for name, (back_norm, back_layer) in reversed(backs.items()):
-            dnormal, *dother, dpart = back_layer(dx)
-            if name == "cross_attention":
-                dmemory = dother[0]
-            elif name == "self_attention":
-                dnormal = dnormal + dother[0]  # queries, keys and values come from the same rows
-            dthrough, dnorm = back_norm(dnormal)
-            dx = dx + dthrough  # the gradient takes both ways: around the layer and through it
-            gradients[name] = {"norm": dnorm, **dpart}
+        for name, back_residual in reversed(backs.items()):
+            dx, *dother, gradients[name] = back_residual(dx)
+            dmemory = dother[0] if dother else dmemory  # the gradient of what cross-attention reads
         return dx, dmemory, gradients
 
     return x, back
@@ -254,7 +258,7 @@ def new_stack(rng, layers, width, hidden, cross):
         return {"norm": norm()} | {name: linear_map(width, width) for name in ("query", "key", "value", "output")}
 
     def new_block():
-        names = ("self_attention", "cross_attention") if cross else ("self_attention",)
+        names = ("attention", "cross_attention") if cross else ("attention",)
         last = {"norm": norm(), "up": linear_map(width, hidden), "down": linear_map(hidden, width)}
         return {name: attention_part() for name in names} | {"feed_forward": last}
 
@@ -262,12 +266,8 @@ def new_stack(rng, layers, width, hidden, cross):
 
 
 PRONOUNS = {"I am": ("म", "हुँ"), "you are": ("तिमी", "हौ"), "he is": ("ऊ", "हो")}
-NOUNS = {"boy": "केटा", "teacher": "शिक्षक", "student": "विद्यार्थी", "farmer": "किसान", "doctor": "डाक्टर"} | {
-    "driver": "चालक",
-    "writer": "लेखक",
-    "player": "खेलाडी",
-    "soldier": "सिपाही",
-}
+NOUNS = "boy केटा, teacher शिक्षक, student विद्यार्थी, farmer किसान, doctor डाक्टर, driver चालक, writer लेखक, "
+NOUNS = dict(pair.split() for pair in (NOUNS + "player खेलाडी, soldier सिपाही").split(", "))
 BEGIN, END = "<s>", "</s>"
 
 
