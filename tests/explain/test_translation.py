@@ -210,13 +210,13 @@ def test_what_is_too_long_is_cut_and_the_page_says_so(make_model, tmp_path, monk
 
 
 def test_maps_that_are_too_large_are_cut_and_the_page_says_so(translator, monkeypatch):
-    monkeypatch.setattr("toolkit.explain.decoding.MOST_TOKENS", 3)
+    monkeypatch.setattr("toolkit.explain.attention_maps.MOST_TOKENS", 3)
     page = translation_page(translator, "Where is my book?")
     heat = only(blocks_of(page), Heat)[0]
     assert heat.values.shape == (3, 3)
     assert len(heat.rows) == len(heat.columns) == 3
     assert page.cut == ["Maps show the first 3 of 6 rows.", "Maps show the first 3 of 6 columns."]
-    monkeypatch.setattr("toolkit.explain.decoding.MOST_CELLS", 40)
+    monkeypatch.setattr("toolkit.explain.attention_maps.MOST_CELLS", 40)
     page = translation_page(translator, "Where is my book?")
     assert len(only(blocks_of(page), Maps)) == 1
     assert page.cut[-1].startswith("Layer 2 of 2 has no map of its own")

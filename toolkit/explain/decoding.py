@@ -5,28 +5,20 @@ self-attention.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import replace
 
 from toolkit.data.sentences import sentence_text, tidy
 from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, generate
 from toolkit.decoding.hypothesis import length_penalty
 from toolkit.decoding.state import window_length
 from toolkit.errors import DataError
-from toolkit.explain.pages.blocks import Bars, Formula, Heat, Maps, Page, Section, Table, Tree
+from toolkit.explain.attention_maps import Attention, cross_attention_maps, self_attention_maps
+from toolkit.explain.pages.blocks import Bars, Formula, Page, Section, Table, Tree
 from toolkit.explain.pages.writing import clipped, labels
 from toolkit.explain.pages.writing import written as number
 from toolkit.explain.reading import check_choice, source_ids
 from toolkit.explain.search import Decoded, Step, branch, decoded
-from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
-from toolkit.models.gpt import GPT
-from toolkit.models.seq2seq import Seq2Seq, translation_batch
-from toolkit.nn.module import Module
-from toolkit.nn.recorder import Recorder
-from toolkit.nn.rows import Rows, causal_mask_with_past
-from toolkit.nn.tape import Tape
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS, EOS
 from toolkit.translator import Translator
@@ -36,8 +28,6 @@ NEW_TOKENS = 12  # of a continuation
 MOST_STEPS = 64  # that are shown
 MOST_NODES = 240  # of a tree that is shown
 MOST_OUTPUTS = 12  # complete ones that are listed
-MOST_TOKENS = 64  # rows and columns of a map that is shown
-MOST_CELLS = 150_000  # of all maps of a page
 _LONGEST = 200  # cells of a text in a heading
 _CHANGED = 5e-4  # of a probability: what a reader sees at three decimals
 _RECENT = 32  # characters of what was written before a step
@@ -353,91 +343,3 @@ def _bars(name: str, step: Step, own: float, stages: Mapping[str, str], names: M
         note += f"; tokens that are left: {', '.join(left)}"
     chosen = [step.candidates.index(step.token)]
     return Bars(name, [names[token] for token in step.candidates], columns, chosen, f"{note}.")
-
-
-@dataclass
-class Attention:
-    """The maps of all layers and heads, (L, H, T, S): [l, h, t, s] is how much of what row t takes comes from column s.
-
-    hidden: (T, S), true where a mask forbids to look; last: a map that is too large shows its last rows and columns,
-    not its first.
-    """
-
-    maps: Array
-    rows: Sequence[str]
-    columns: Sequence[str]
-    hidden: Array | None = None
-    last: bool = False
-
-    def __post_init__(self) -> None:
-        which = "last" if self.last else "first"
-        sides = ((self.rows, "rows"), (self.columns, "columns"))
-        self.cut = [  # a sentence on everything that no map shows
-            f"Maps show the {which} {MOST_TOKENS} of {len(names)} {what}."
-            for names, what in sides
-            if len(names) > MOST_TOKENS
-        ]
-        shown = slice(-MOST_TOKENS, None) if self.last else slice(MOST_TOKENS)
-        self.maps, self.rows, self.columns = self.maps[:, :, shown, shown], self.rows[shown], self.columns[shown]
-        self.hidden = None if self.hidden is None else self.hidden[shown, shown]
-
-    def averaged(self) -> Heat:
-        """Show the mean over all layers and heads."""
-        return self._heat("mean of all layers and heads", self.maps.mean(axis=(0, 1)))
-
-    def by_head(self, title: str, layer: int | None, head: int | None) -> list[Section]:
-        """Make a section for each layer with the maps of its heads, or those of one, counted from 1.
-
-        A sentence on layers that are not shown is added to `cut`.
-        """
-        layers, heads = self.maps.shape[:2]
-        chosen = list(range(1, layers + 1)) if layer is None else [layer]
-        own = range(1, heads + 1) if head is None else [head]
-        room = max(1, MOST_CELLS // (len(self.rows) * len(self.columns) * len(own)))
-        if len(chosen) > room:
-            missing = f"Each of layers {room + 1} to {layers} of {layers} has"
-            if room + 1 == layers:
-                missing = f"Layer {layers} of {layers} has"
-            self.cut.append(f"{missing} no map of its own here, only a part in the average: --layer shows one.")
-        sections = []
-        for place in chosen[:room]:
-            maps = self.maps[place - 1]
-            mean = (
-                self._heat(f"layer {place}, mean of its heads", maps.mean(axis=0))
-                if head is None and heads > 1
-                else None
-            )
-            small = Maps([self._heat(f"layer {place}, head {each}", maps[each - 1]) for each in own])
-            sections.append(Section(f"{title}, layer {place}", small, mean))
-        return sections
-
-    def _heat(self, name: str, values: Array) -> Heat:
-        return Heat(name, values, list(self.rows), list(self.columns), self.hidden)
-
-
-def cross_attention_maps(model: Seq2Seq, source: Sequence[int], target: Sequence[int]) -> tuple[Array, Array]:
-    """Read a pair of ids without BOS and EOS -> maps (L, H, T + 1, S + 1), and the memory (S + 1, D).
-
-    Row t belongs to the step that writes target token t, the last one to EOS.
-    """
-    batch = translation_batch([np.asarray(source, np.int64)], [np.asarray(target, np.int64)])
-    modules = [block.cross_attention.layer for block in model.decoder.blocks]
-    recorder = Recorder(modules, ["probabilities"])
-    tape = Tape(recorder=recorder)
-    memory = model.encode(batch.sources, batch.source_rows, tape).copy()
-    model.decode(batch.inputs, memory, batch.rows, tape)
-    return _maps(recorder, modules), memory
-
-
-def self_attention_maps(model: GPT, ids: Sequence[int]) -> tuple[Array, Array]:
-    """Read a text of a decoder-only model -> maps (L, H, T, T), and the cells that its causal mask hides, (T, T)."""
-    modules = [block.attention.layer for block in model.trunk.decoder.blocks]
-    recorder = Recorder(modules, ["probabilities"])
-    tape = Tape(recorder=recorder)
-    model.read(np.asarray(ids, np.int64), Rows(np.array([len(ids)])), tape)
-    visible = causal_mask_with_past(np.zeros(1, np.int64), len(ids), len(ids))[0, 0].T
-    return _maps(recorder, modules), ~visible
-
-
-def _maps(recorder: Recorder, modules: Sequence[Module]) -> Array:
-    return np.stack([recorder.attention_maps(module)[0] for module in modules])
