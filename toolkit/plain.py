@@ -78,8 +78,8 @@ def multi_head_attention(x, memory, mask, heads, query, key, value, output):  # 
         (dx, dquery), (dkeys, dkey), (dvalues, dvalue) = (
             back_map(d) for (_, back_map), d in zip(maps, dprojected, strict=True)
         )
-        dasked, dmaps = dkeys + dvalues, {"query": dquery, "key": dkey, "value": dvalue, "output": doutput}
-        return (dx + dasked, dmaps) if memory is None else (dx, dasked, dmaps)
+        dmemory, dmaps = dkeys + dvalues, {"query": dquery, "key": dkey, "value": dvalue, "output": doutput}
+        return (dx + dmemory, dmaps) if memory is None else (dx, dmemory, dmaps)
 
     return y, back
 
