@@ -1,6 +1,7 @@
 """What all tests share: memory full of NaN, one BLAS thread, a model small enough to make on the spot, the command."""
 
 import io
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,6 +36,14 @@ def _strict_memory() -> Iterator[None]:
     memory.poison = True
     yield
     memory.poison = False
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts() -> Iterator[None]:
+    """Ctrl-C interrupts, as at a terminal, where the shell that runs the tests in its background has ignored it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session", autouse=True)

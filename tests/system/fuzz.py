@@ -4,9 +4,9 @@
 
 Every case takes one of the files that the toolkit reads, damages it, and has it read by whoever does: a model is loaded
 and used, what is imported is exported again, a run is listed and drawn. A case fails with an exception that is not of
-`toolkit.errors`, with a warning, after five seconds, or where it takes more than 500 MB; a reader that ends the process
-or never returns is noticed from outside. A case depends on its number and the seed alone: `--only NUMBER` runs it again
-and shows where it failed.
+`toolkit.errors`, with a warning, after five seconds of the processor's time, or where it takes more than 500 MB; a
+reader that ends the process or never returns is noticed from outside. A case depends on its number and the seed alone:
+`--only NUMBER` runs it again and shows where it failed.
 """
 
 import argparse
@@ -263,7 +263,7 @@ class Fuzzer:
         good = path.read_bytes()
         path.write_bytes(target.damage(good, rng))
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             target.read(self.room / target.root if target.read is not show_runs else self.room / "runs" / "one")
         except ToolkitError as error:
@@ -274,7 +274,7 @@ class Fuzzer:
                 raise
             return f"{target.file}: {_place(error)}"
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             path.write_bytes(good)
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
         return f"{target.file}: {grown} MB of memory" if grown > MEGABYTES else ""
@@ -290,7 +290,7 @@ def work(room: Path, seed: int, numbers: range, told: Any, done: Any) -> None:
     """Run cases in a process of their own.  told: a queue of (number, what is wrong). done: the number at work."""
     warnings.simplefilter("error")
     np.seterr(all="ignore")
-    signal.signal(signal.SIGALRM, _ring)
+    signal.signal(signal.SIGPROF, _ring)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     fuzzer = Fuzzer(room, seed)
     for number in numbers:
@@ -347,7 +347,7 @@ def fuzz(cases: int, seed: int, workers: int) -> list[tuple[int, str]]:
 
 def show(number: int, seed: int) -> None:
     """Run one case, with everything that it says."""
-    signal.signal(signal.SIGALRM, _ring)
+    signal.signal(signal.SIGPROF, _ring)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as place:
         fuzzer = Fuzzer(Path(place), seed)
         furnish(fuzzer.room)

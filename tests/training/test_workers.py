@@ -2,7 +2,6 @@ import errno
 import os
 import signal
 import sys
-import time
 from multiprocessing.heap import BufferWrapper, Heap
 from typing import NamedTuple
 
@@ -173,11 +172,12 @@ def test_an_error_in_a_worker_arrives_with_its_traceback() -> None:
 
 
 def test_workers_leave_at_once() -> None:
-    """Each inherits the connections of those before it, and must not keep them from noticing the end."""
-    started = time.monotonic()
+    """Each inherits the connections of those before it, and must not keep them from noticing the end.
+
+    One that does not notice is killed after some seconds, and has another exit code.
+    """
     with workers_with_values(4) as workers:
         processes = [each.process for each in workers._others]
-    assert time.monotonic() - started < 4
     assert [process.exitcode for process in processes] == [0, 0, 0]
 
 
