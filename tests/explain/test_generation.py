@@ -6,7 +6,7 @@ import pytest
 from toolkit import load
 from toolkit.decoding import ContinuationConfig, generate, sampling
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain import decoding
+from toolkit.explain import attention_maps
 from toolkit.explain.decoding import generation_page, prompt_ids
 from toolkit.explain.pages.blocks import Bars, Heat, Maps, Table, Tree
 from toolkit.explain.pages.writing import labels
@@ -181,8 +181,8 @@ def test_attention_is_that_of_a_pass_over_all_that_was_read(stories):
 
 def test_maps_do_not_depend_on_what_follows(model):
     ids = model.tokenizer.encode("I am a boy.")
-    whole, hidden = decoding.self_attention_maps(model.model, ids)
-    part, _ = decoding.self_attention_maps(model.model, ids[:-2])
+    whole, hidden = attention_maps.self_attention_maps(model.model, ids)
+    part, _ = attention_maps.self_attention_maps(model.model, ids[:-2])
     np.testing.assert_allclose(whole[:, :, :-2, :-2], part, rtol=1e-5, atol=1e-7)
     assert hidden.sum() == len(ids) * (len(ids) - 1) / 2
 
@@ -224,7 +224,7 @@ def test_an_empty_prompt_lets_the_model_begin(stories):
 
 
 def test_large_maps_show_their_last_rows(stories, monkeypatch):
-    monkeypatch.setattr(decoding, "MOST_TOKENS", 3)
+    monkeypatch.setattr(attention_maps, "MOST_TOKENS", 3)
     page = generation_page(stories, "Once upon a time", ContinuationConfig(max_new_tokens=2))
     mask = only(blocks_of(page), Heat)[0]
     assert mask.values.shape == mask.hidden.shape == (3, 3)
