@@ -92,6 +92,15 @@ def test_a_setting_out_of_range_is_named(translator, wrong):
         translator.translate("a", **wrong)
 
 
+def test_a_misspelt_setting_is_named_with_the_right_one(translator):
+    with pytest.raises(TypeError, match="there is no setting 'num_beam': did you mean 'num_beams'"):
+        translator.translate("a", num_beam=4)
+    with pytest.raises(TypeError, match="there is no setting 'bad_word': did you mean 'bad_words'"):
+        translator.translate_n("a", bad_word=["b"])
+    with pytest.raises(TypeError, match="config is 'b': give a GenerationConfig"):
+        translator.translate("a", "b")
+
+
 def test_learned_positions_read_exactly_what_they_know(make_model, tmp_path):
     translator = toolkit.load(make_model(tmp_path / "learned", positions="learned", max_length=12))
     text = "I"

@@ -110,6 +110,9 @@ def test_what_is_wrong_with_a_stream_is_told_at_once(model):
         model.stream("a", stop_strings=["a"], num_beams=2, do_sample=False)
     with pytest.raises(DataError, match="the prompt has"):
         model.stream("xq" * 40)
+    for write in model.stream, model.generate, model.generate_n:
+        with pytest.raises(TypeError, match="there is no setting 'num_beam': did you mean 'num_beams'"):
+            write("a", num_beam=2)
 
 
 def test_all_that_is_known_of_continuations_fits_together(model):

@@ -84,7 +84,7 @@ class LanguageModel(TextModel):
         Raises DataError for an item that is no text, a prompt that is not Unicode, has characters that the model does
         not know, or leaves no room in the context; ConfigError for a setting out of range.
         """
-        config = config_of(ContinuationConfig, config, settings)
+        config = config_of(ContinuationConfig, config, settings, WritingSettings.__optional_keys__)
         if config.num_return_sequences > 1:
             raise ConfigError(f"num_return_sequences is {config.num_return_sequences}: generate_n gives several")
         texts = [group[0].text for group in self._continued(prompt, config, **settings)]
@@ -111,7 +111,8 @@ class LanguageModel(TextModel):
         All continuations of a prompt come from one reading of it. Samples may repeat; of beams there may be fewer than
         asked for. The settings are those of `generate`, which says what is refused.
         """
-        found = self._continued(prompts, config_of(ContinuationConfig, config, settings), **settings)
+        config = config_of(ContinuationConfig, config, settings, WritingSettings.__optional_keys__)
+        found = self._continued(prompts, config, **settings)
         return found[0] if isinstance(prompts, str) else found
 
     def stream(
@@ -194,7 +195,7 @@ class LanguageModel(TextModel):
         """
         from toolkit.chat import ChatSession
 
-        config = ContinuationConfig(**{"do_sample": False, **settings})
+        config = config_of(ContinuationConfig, None, {"do_sample": False, **settings})
         self._bad_ids(bad_words)  # told now, not with the first reply
         return ChatSession(
             self, system=system, template=template, config=config, stop_strings=stop_strings, bad_words=bad_words

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,12 +35,19 @@ def listed(text: str | Iterable[str], what: str, where: Where | None) -> tuple[l
     return text_list(text, f"{what}s", where), where
 
 
-def config_of(kind: type[Config], config: Config | None, settings: dict[str, Any]) -> Config:
+def config_of(
+    kind: type[Config], config: Config | None, settings: dict[str, Any], others: Iterable[str] = ()
+) -> Config:
     """Take the settings that belong to a config out of the others, and change the config, or the defaults, by them.
 
-    Raises ConfigError where they are out of range.
+    Raises ConfigError where they are out of range, and TypeError for a setting that is neither of it nor of `others`.
     """
     own = {field.name: settings.pop(field.name) for field in fields(kind) if field.name in settings}
+    for name in sorted(settings.keys() - set(others)):
+        near = get_close_matches(name, [*(field.name for field in fields(kind)), *others], n=1)
+        raise TypeError(f"there is no setting {name!r}" + (f": did you mean {near[0]!r}?" if near else ""))
+    if config is not None and not isinstance(config, kind):
+        raise TypeError(f"config is {config!r:.60}: give a {kind.__name__}, or settings by name")
     return replace(config, **own) if config is not None else kind(**own)
 
 
@@ -62,6 +70,9 @@ class TextModel:
         self.model, self.tokenizer = model, tokenizer
         self._threads, self._name = ThreadpoolController(), name
         self._most_threads = None if model.parameter_count >= _LARGE else 1
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._name}, {self.model.parameter_count:,} parameters>"
 
     def __reduce__(self) -> tuple[type, tuple]:
         """Pickle and copy model and tokenizer; processes and what was computed in advance stay behind."""

@@ -110,7 +110,7 @@ class Translator(TextModel):
         Raises DataError for an item that is no text, a text that is not Unicode or longer than the model can read
         (`limit` tokens), and for a prefix that leaves no room; ConfigError for a setting out of range.
         """
-        config = config_of(GenerationConfig, config, settings)
+        config = config_of(GenerationConfig, config, settings, TranslationSettings.__optional_keys__)
         if config.num_return_sequences > 1:
             raise ConfigError(f"num_return_sequences is {config.num_return_sequences}: translate_n gives several")
         _, found = self._search(text, config, **settings)
@@ -145,7 +145,7 @@ class Translator(TextModel):
         alignments: with attention and word alignment. The other settings are those of `translate`, which says what is
         refused.
         """
-        config = config_of(GenerationConfig, config, settings)
+        config = config_of(GenerationConfig, config, settings, TranslationSettings.__optional_keys__)
         wanted, wider = config.num_return_sequences, config
         if wanted > 1 and not config.samples:  # all that the beams find, because some of it may be the same text
             wider = replace(config, num_return_sequences=config.num_beams)
