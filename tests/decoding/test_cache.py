@@ -11,11 +11,16 @@ from toolkit.nn.rows import Rows
 WIDTH = 2
 
 
+def full_of_nan(shape, dtype):
+    """Lend memory that nobody has written to."""
+    return np.full(shape, np.nan, dtype)
+
+
 class Told:
     """A cache with one module, and beside it what each sequence was told, as lists."""
 
     def __init__(self, sequences, **options):
-        self.cache, self.owner = Cache(sequences, **options), object()
+        self.cache, self.owner = Cache(sequences, empty=full_of_nan, **options), object()
         self.texts = [[] for _ in range(sequences)]
         self.generator = np.random.default_rng(0)
 
@@ -30,7 +35,7 @@ class Told:
         for sequence, text in enumerate(self.texts):
             np.testing.assert_array_equal(keys[sequence, : len(text)], np.reshape(text, (-1, WIDTH)))
             np.testing.assert_array_equal(values[sequence, : len(text)], -np.reshape(text, (-1, WIDTH)))
-        assert np.isfinite(keys).all()
+        assert np.isfinite(keys[:, : rows.longest]).all()  # what is not read is multiplied by 0
 
     def step(self):
         """Read one token of every sequence."""
@@ -50,7 +55,7 @@ class Told:
             assert sorted(keys[beam[0], : new.stop][own].tolist()) == sorted(text)
             assert sorted((-values[beam[0], : new.stop][own]).tolist()) == sorted(text)
             assert own.sum() == read[beam].sum() == self.cache.lengths[sequence]
-        assert np.isfinite(keys).all()
+        assert np.isfinite(keys[:, : new.stop]).all()
 
     def select(self, texts, parents):
         """parents: for each text that stays, which of its sequences go on."""
@@ -71,6 +76,13 @@ def test_texts_of_unequal_length_grow_and_shrink():
     told.read([40, 1])
     for _ in range(5):
         told.step()
+
+
+def test_what_lies_between_texts_of_unequal_length_is_finite():
+    told = Told(2, capacity=5)
+    told.step()  # which makes room in memory that holds anything
+    told.read([2, 0])
+    told.read([0, 1])
 
 
 @pytest.mark.parametrize("first", [[3, 3, 3], [1, 4, 0]])

@@ -79,6 +79,7 @@ class Cache:
             if uniform:
                 stored[:, int(begin[0]) : int(begin[0]) + length] = new.reshape(sequences, length, new.shape[1])
             else:
+                stored[:, self._entries : rows.longest] = 0  # what a step has made room for may be anything
                 stored[rows.sequence_of, rows.positions] = new
         return layer
 
