@@ -18,7 +18,7 @@ import mmap
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -47,7 +47,7 @@ class UnfitError(ValueError):
         self.problem, self._path = problem, path
 
     def within(self, key: str | int) -> "UnfitError":
-        """The same, of something that holds it under this key."""
+        """Return the same, of something that holds it under this key."""
         inner = "" if self._path == "it" else self._path if self._path.startswith("[") else f".{self._path}"
         return UnfitError(self.problem, (f"[{key}]" if isinstance(key, int) else f"{key:.60}") + inner)
 
@@ -79,7 +79,7 @@ def _opener(path: str, flags: int) -> int:
 
 
 def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
-    """The content of a file.
+    """Read a file.
 
     Raises OSError as `open_regular` does, and for more than `most` bytes, of which it reads none.
     """
@@ -91,7 +91,7 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
 
 
 def map_bytes(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
-    """The content of a file that the system reads where it is looked at.  Raises OSError as `open_regular` does."""
+    """Map a file, which the system then reads where it is looked at.  Raises OSError as `open_regular` does."""
     with open_regular(path) as file:
         if not os.fstat(file.fileno()).st_size:  # nothing cannot be mapped
             return b""
@@ -132,26 +132,39 @@ def _check_depth(value: Any) -> None:
 
 
 class Schema:
-    """The values that are allowed."""
+    """The values that are allowed: those that a rule allows, and of which whatever they hold is allowed too.
 
-    words: str  # the same, for a sentence
+    words: the same, for a sentence. rule: what a value must fulfil by itself. inside: gives what a value holds, by
+    index or key, each with its own schema.
+    """
+
+    def __init__(
+        self,
+        words: str,
+        rule: Callable[[Any], bool],
+        inside: Callable[[Any], Iterable[tuple[str | int, Any, "Schema"]]] | None = None,
+    ):
+        self.words, self._rule, self._inside = words, rule, inside
 
     def check(self, value: Any) -> None:
         """Raises UnfitError for a value that is something else."""
-        raise NotImplementedError
-
-    def refusal(self, value: Any) -> UnfitError:
-        return UnfitError(f"is {shown(value)}, not {self.words}")
+        if not self._rule(value):
+            raise UnfitError(f"is {shown(value)}, not {self.words}")
+        for key, each, schema in self._inside(value) if self._inside else ():
+            try:
+                schema.check(each)
+            except UnfitError as error:
+                raise error.within(key) from None
 
 
 def check(value: Any, schema: Schema) -> Any:
-    """The value itself.  Raises UnfitError, naming the place, where it does not fit."""
+    """Return the value itself.  Raises UnfitError, naming the place, where it does not fit."""
     schema.check(value)
     return value
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in a file, or its beginning."""
+    """Write a value as it stands in a file, or its beginning."""
     if isinstance(value, str):
         value = value[: _LONGEST_SHOWN + 1]
     parts = json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value)
@@ -159,70 +172,39 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
-class _Anything(Schema):
-    words = "anything"
-
-    def check(self, value: Any) -> None:
-        pass
-
-
-ANYTHING = _Anything()
-
-
-class Only(Schema):
-    """Values that a rule allows."""
-
-    def __init__(self, words: str, rule: Callable[[Any], bool]):
-        self.words, self._rule = words, rule
-
-    def check(self, value: Any) -> None:
-        if not self._rule(value):
-            raise self.refusal(value)
-
-
-FLAG = Only("true or false", lambda value: type(value) is bool)
+ANYTHING = Schema("anything", lambda value: True)
+FLAG = Schema("true or false", lambda value: type(value) is bool)
 
 
 class Whole(Schema):
     """A whole number within bounds, of which true and 1.0 are none."""
 
     def __init__(self, low: int = -LARGEST, high: int = LARGEST):
-        self._low, self._high = low, high
         within = f" from {low} to {high:,}" if high < LARGEST else f" of at least {low}" if low > -LARGEST else ""
-        self.words = f"a whole number{within}"
-
-    def check(self, value: Any) -> None:
-        if type(value) is not int or not self._low <= value <= self._high:
-            raise self.refusal(value)
+        super().__init__(f"a whole number{within}", lambda value: type(value) is int and low <= value <= high)
 
 
 class Number(Schema):
     """A number within bounds, whole or not; infinities and NaN are none."""
 
-    words = "a number"
-
     def __init__(self, low: float = -math.inf, high: float = math.inf):
-        self._low, self._high = low, high
-
-    def check(self, value: Any) -> None:
-        if type(value) not in (int, float) or not math.isfinite(value) or not self._low <= value <= self._high:
-            raise self.refusal(value)
+        super().__init__(
+            "a number", lambda value: type(value) in (int, float) and math.isfinite(value) and low <= value <= high
+        )
 
 
 class Text(Schema):
     """A text of at most `most` characters that fits `pattern`; it never has half characters."""
 
     def __init__(self, most: int = LARGEST, pattern: str = "", words: str = "a text"):
-        self._most, self._pattern, self.words = most, pattern, words
+        def fits(value: Any) -> bool:
+            is_text = type(value) is str and len(value) <= most and not _HALF_CHARACTER.search(value)
+            return is_text and (not pattern or bool(re.fullmatch(pattern, value)))
 
-    def check(self, value: Any) -> None:
-        if type(value) is not str or len(value) > self._most or _HALF_CHARACTER.search(value):
-            raise self.refusal(value)
-        if self._pattern and not re.fullmatch(self._pattern, value):
-            raise self.refusal(value)
+        super().__init__(words, fits)
 
 
-# What a value is that stands for a default of this type.
+# The schema of a value that stands for a default of this type.
 LIKE = {int: Whole(), float: Number(), bool: FLAG, str: Text()}
 
 
@@ -253,35 +235,23 @@ class Either(Schema):
 class Items(Schema):
     """A list of at most `most` items, each of which fits the schema."""
 
-    words = "a list"
-
     def __init__(self, schema: Schema, most: int = LARGEST):
-        self._schema, self._most = schema, most
-
-    def check(self, value: Any) -> None:
-        if type(value) is not list or len(value) > self._most:
-            raise self.refusal(value)
-        for index, each in enumerate(value):
-            try:
-                self._schema.check(each)
-            except UnfitError as error:
-                raise error.within(index) from None
+        super().__init__(
+            "a list",
+            lambda value: type(value) is list and len(value) <= most,
+            lambda value: ((index, each, schema) for index, each in enumerate(value)),
+        )
 
 
 class Row(Schema):
     """A list of fixed length, each item of which fits the schema in its place."""
 
     def __init__(self, *schemas: Schema):
-        self._schemas, self.words = schemas, f"a list of {len(schemas)}"
-
-    def check(self, value: Any) -> None:
-        if type(value) is not list or len(value) != len(self._schemas):
-            raise self.refusal(value)
-        for index, (schema, each) in enumerate(zip(self._schemas, value, strict=True)):
-            try:
-                schema.check(each)
-            except UnfitError as error:
-                raise error.within(index) from None
+        super().__init__(
+            f"a list of {len(schemas)}",
+            lambda value: type(value) is list and len(value) == len(schemas),
+            lambda value: zip(range(len(schemas)), value, schemas, strict=True),
+        )
 
 
 class Record(Schema):
@@ -291,16 +261,13 @@ class Record(Schema):
     None where there may be none.
     """
 
-    words = "an object"
-
     def __init__(
         self, fields: Mapping[str, Schema] | None = None, needed: Collection[str] = (), others: Schema | None = None
     ):
+        super().__init__("an object", lambda value: type(value) is dict, self._members)
         self._fields, self._needed, self._others = fields or {}, needed, others
 
-    def check(self, value: Any) -> None:
-        if type(value) is not dict:
-            raise self.refusal(value)
+    def _members(self, value: dict[str, Any]) -> Iterator[tuple[str, Any, Schema]]:
         for key in self._needed:
             if key not in value:
                 raise UnfitError(f"has no {key}")
@@ -308,10 +275,7 @@ class Record(Schema):
             schema = self._fields.get(key, self._others)
             if schema is None or _HALF_CHARACTER.search(key):
                 raise UnfitError(f"has {key!r:.60}, which is unknown here")
-            try:
-                schema.check(each)
-            except UnfitError as error:
-                raise error.within(key) from None
+            yield key, each, schema
 
 
 OBJECT = Record(others=ANYTHING)

@@ -13,7 +13,7 @@ from toolkit.tokenization.segmentation import SPACE_MARK
 from toolkit.tokenization.sentencepiece import open_processor
 from toolkit.tokenization.special import FIRST_TOKEN, SPECIAL_TOKENS, UNK
 from toolkit.tokenization.tokenizer import SPECIAL_SURFACES, Tokenizer
-from toolkit.untrusted import Maybe, Only, Text, UnfitError
+from toolkit.untrusted import Maybe, Schema, Text, UnfitError
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -33,8 +33,8 @@ def _are_pieces(value: object) -> bool:
     return is_list and tuple(value[:FIRST_TOKEN]) == SPECIAL_TOKENS and len(set(value)) == len(value)
 
 
-ROWS = Only("a table of foreign ids, of which each occurs", _are_rows)
-_PIECES = Only("a list of pieces, all different, the special tokens first", _are_pieces)
+ROWS = Schema("a table of foreign ids, of which each occurs", _are_rows)
+_PIECES = Schema("a list of pieces, all different, the special tokens first", _are_pieces)
 
 
 class ForeignTokenizer(Tokenizer):

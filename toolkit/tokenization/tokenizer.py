@@ -21,7 +21,6 @@ from toolkit.tokenization.special import FIRST_TOKEN, UNK
 from toolkit.untrusted import (
     ANYTHING,
     VOCABULARY_BYTES,
-    Only,
     Record,
     Schema,
     Text,
@@ -116,7 +115,7 @@ class Tokenizer(ABC):
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], path: Path) -> Self:
         """Make a tokenizer from what `read_settings` has read from a path. Raises ModelError for damage."""
-        fields = {"kind": Only(cls.kind, cls.kind.__eq__), **cls.fields}
+        fields = {"kind": Schema(cls.kind, cls.kind.__eq__), **cls.fields}
         try:
             check(settings, Record(fields, needed=fields))
             return cls._from_fields({name: settings[name] for name in cls.fields}, path)

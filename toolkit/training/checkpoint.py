@@ -29,7 +29,7 @@ from toolkit.models.storage import (
     write_json,
 )
 from toolkit.nn.module import Model
-from toolkit.untrusted import OBJECT, VOCABULARY_BYTES, Maybe, Number, Only, Record, Whole, read_bytes
+from toolkit.untrusted import OBJECT, VOCABULARY_BYTES, Maybe, Number, Record, Schema, Whole, read_bytes
 
 _OWN = CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE  # files of a model beside its tokenizer's
 _VECTORS_FILE, _STATE_FILE = "training/moments.safetensors", "training/state.json"
@@ -55,7 +55,7 @@ class TrainerState:
 
 _SCHEMAS = {int: Whole(0), float: Number(), dict: OBJECT}
 _COUNTS = dict.fromkeys(("updates", "seconds", "tokens"), Number(0))
-_FIGURE = Only("a number", lambda value: type(value) in (int, float))  # a sum may be no longer finite
+_FIGURE = Schema("a number", lambda value: type(value) in (int, float))  # a sum may be no longer finite
 _FIELDS = {name: _SCHEMAS.get(type(value)) for name, value in dataclasses.asdict(TrainerState()).items()}
 _FIELDS |= {"best": Maybe(Number()), "averages": Record(_COUNTS, others=_FIGURE)}
 _ADDED = {"validated", "rollbacks", "averages"}  # older runs do not have them
