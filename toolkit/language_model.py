@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
-from toolkit.decoding import (
-    ContinuationConfig,
-    ContinuationSettings,
-    Hypothesis,
-    PrefixCache,
-    generate,
-    stream,
-)
+from toolkit.decoding import ContinuationConfig, ContinuationSettings, Hypothesis, PrefixCache, generate, stream
 from toolkit.decoding.generation import SEQUENCES_AT_ONCE as BATCH_SIZE
 from toolkit.decoding.loop import StoppingCriteria, check_stopping
 from toolkit.display import counted
@@ -24,7 +17,7 @@ from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.outputs import Continuation, continuation
 from toolkit.text_model import TextModel, Where, check_length, config_of, listed
-from toolkit.tokenization import Detokenizer, StopStrings
+from toolkit.tokenization import Detokenizer
 from toolkit.tokenization.normal_form import check_text, normal_form, text_list
 from toolkit.tokenization.special import BOS, EOS
 
@@ -205,8 +198,8 @@ class LanguageModel(TextModel):
         """Measure how well the model predicts a text, or several together, each read by itself.
 
         A model that knows BOS reads a text after it, and predicts EOS too; any other predicts all tokens but the
-        first. Texts beyond the context are read in windows; overlap: how many tokens of a
-        window the next one reads again as context (0 reads fastest).
+        first. Texts beyond the context are read in windows; overlap: how many tokens of a window the next one reads
+        again as context (0 reads fastest).
 
         Raises DataError where there is nothing to predict or a text is not Unicode, ConfigError for an overlap that
         does not fit the context.
@@ -224,8 +217,8 @@ class LanguageModel(TextModel):
     ) -> "Perplexity":
         """As `perplexity`, for texts that come in pieces and need not fit into memory.
 
-        pieces: text in normal form C, and whether a document ends with it; tokenized piece by piece. marks: whether the
-        end of a document is predicted, by a model that knows marks. separator: bytes between two documents. each:
+        pieces: text in normal form C, and whether a document ends with it; tokenized piece by piece. marks: whether EOS
+        is predicted at the end of a document, by a model that knows it. separator: bytes between two documents. each:
         what does the work for each batch, in order; `map` does it in this process.
         """
         from toolkit.evaluation.perplexity import MarkedTexts, WindowLosses, batches, perplexity, windows
@@ -255,12 +248,12 @@ class LanguageModel(TextModel):
         """Give the ids of every prompt.  Raises DataError for one that cannot be read, LengthError for a long one."""
         context, stops = self.model.config.max_length, config.past_context == "stop"
         room = context - self.model.config.begin - max(config.shortest, 1)
-        found = []
+        beginning, found = "" if self.model.config.begin else "\n", []  # what an empty prompt stands for
         for number, prompt in enumerate(prompts, start=1):
             if stops:
                 check_length(prompt, where(number), context)
             try:
-                ids = self.tokenizer.encode(prompt or self._beginning)
+                ids = self.tokenizer.encode(prompt or beginning)
             except DataError as error:
                 if not prompt:
                     raise DataError(f"{where(number)} is empty, and this model cannot begin: give it a word") from error
@@ -273,14 +266,7 @@ class LanguageModel(TextModel):
             found.append(ids)
         return found
 
-    @property
-    def _beginning(self) -> str:
-        """The text that an empty prompt stands for."""
-        return "" if self.model.config.begin else "\n"
-
     def _stopping(self, stops: Sequence[str]) -> Callable[[], StoppingCriteria] | None:
         """Make criteria that end a sequence at a stop string.  Raises ConfigError for stop strings that are none."""
-        StopStrings(stops)
-        if not stops:
-            return None
-        return lambda: Detokenizer(self.tokenizer, stops).ends_with
+        Detokenizer(self.tokenizer, stops)
+        return (lambda: Detokenizer(self.tokenizer, stops).ends_with) if stops else None

@@ -37,15 +37,7 @@ class Translation:
 
     def to_dict(self) -> dict[str, Any]:
         """Give what `toolkit translate --json` prints of it: probabilities to six digits, attention to four."""
-        record: dict[str, Any] = {
-            "text": self.text,
-            "score": round(self.score, _PLACES),
-            "log_prob": round(self.log_prob, _PLACES),
-            "finished": self.finished,
-            "ids": self.ids,
-            "tokens": self.tokens,
-            "token_log_probs": [round(each, _PLACES) for each in self.token_log_probs],
-        }
+        record = _record(self, "text", "score", "log_prob", "finished")
         if self.attention is not None:
             record["source_tokens"] = self.source_tokens
             record["attention"] = rounded_rows(self.attention).tolist()
@@ -63,9 +55,8 @@ class Translation:
 def translation(hypothesis: Hypothesis, tokenizer: Tokenizer) -> Translation:
     """Add the text and the tokens to a hypothesis."""
     ids = [*hypothesis.ids, EOS][: len(hypothesis.token_log_probs)]
-    tokens = [tokenizer.piece(each) for each in ids]
     text = sentence_text(tokenizer, hypothesis.ids)
-    return Translation(text, tokens=tokens, **hypothesis._replace(ids=ids)._asdict())
+    return Translation(text, tokens=[*map(tokenizer.piece, ids)], **hypothesis._replace(ids=ids)._asdict())
 
 
 def rounded_rows(rows: Array) -> Array:
@@ -91,24 +82,23 @@ class Continuation:
 
     prompt: str
     text: str
-    ids: list[int]  # of what was written, the end mark included where there is one
+    ids: list[int]  # of what was written, EOS included where there is one
     tokens: list[str]  # how each id is shown
     token_log_probs: list[float]  # one for each of `tokens`
     log_prob: float
     score: float
-    finish_reason: Literal["stop", "length"]  # the model's end mark or a stop string, or the limit
+    finish_reason: Literal["stop", "length"]  # EOS or a stop string, or the limit
 
     def to_dict(self) -> dict[str, Any]:
         """Give what `toolkit generate --json` prints of it: probabilities to six digits."""
-        return {
-            "text": self.text,
-            "finish_reason": self.finish_reason,
-            "score": round(self.score, _PLACES),
-            "log_prob": round(self.log_prob, _PLACES),
-            "ids": self.ids,
-            "tokens": self.tokens,
-            "token_log_probs": [round(each, _PLACES) for each in self.token_log_probs],
-        }
+        return _record(self, "text", "finish_reason", "score", "log_prob")
+
+
+def _record(output: Translation | Continuation, *names: str) -> dict[str, Any]:
+    """Give these fields by name, and the tokens with their probabilities."""
+    given = {name: getattr(output, name) for name in (*names, "ids", "tokens")}
+    rounded = {name: round(value, _PLACES) for name, value in given.items() if isinstance(value, float)}
+    return given | rounded | {"token_log_probs": [round(each, _PLACES) for each in output.token_log_probs]}
 
 
 def continuation(prompt: str, hypothesis: Hypothesis, tokenizer: Tokenizer, stops: Sequence[str]) -> Continuation:
@@ -116,13 +106,6 @@ def continuation(prompt: str, hypothesis: Hypothesis, tokenizer: Tokenizer, stop
     stopped = Detokenizer(tokenizer, stops)
     text = "".join([*map(stopped.push, hypothesis.ids), stopped.flush()])
     ids = [*hypothesis.ids, EOS][: len(hypothesis.token_log_probs)]
-    return Continuation(
-        prompt,
-        text,
-        ids,
-        [*map(tokenizer.piece, ids)],
-        hypothesis.token_log_probs,
-        hypothesis.log_prob,
-        hypothesis.score,
-        "stop" if hypothesis.finished or stopped.stopped else "length",
-    )
+    reason = "stop" if hypothesis.finished or stopped.stopped else "length"
+    probable = hypothesis.token_log_probs, hypothesis.log_prob, hypothesis.score
+    return Continuation(prompt, text, ids, [*map(tokenizer.piece, ids)], *probable, reason)

@@ -4,6 +4,7 @@
 only a few are in memory at a time, so that input and output may be larger than it.
 """
 
+import math
 import os
 import sys
 import traceback
@@ -23,7 +24,8 @@ Result = TypeVar("Result")
 
 # Forked processes start at once and share what was read before; elsewhere than on Linux forking is unreliable.
 START_METHOD = "fork" if sys.platform == "linux" else "spawn"
-# Unasked, one process a core but not more than this, and none before so many jobs in a row show that it is worth it.
+# Unasked, one process a core but not more than the first number, and none before the second number of jobs has come
+# without a pause, which shows that it is worth it.
 _MOST_UNASKED, _JOBS_ALONE = 4, 3
 
 
@@ -131,31 +133,17 @@ def in_order(work: Callable[[Job], Result], jobs: Iterable[Job | None], workers:
     """
     if workers is not None and workers < 1:
         raise ConfigError(f"workers is {workers}: it must be at least 1")
-    jobs = iter(jobs)
-    if workers is None:
-        workers = min(_MOST_UNASKED, available_cores())
-        yield from _here(work, _first(jobs))
-    if workers == 1:
-        yield from _here(work, jobs)
-    else:
-        with closing(Processes(work, workers)) as processes:
-            yield from processes.in_order(jobs)
-
-
-def _first(jobs: Iterator[Job | None]) -> Iterator[Job | None]:
-    """Yield jobs up to the point where so many have come without a pause that more are to be expected."""
+    jobs, most = iter(jobs), workers or min(_MOST_UNASKED, available_cores())
+    alone = math.inf if most == 1 else 0 if workers else _JOBS_ALONE
     in_a_row = 0
-    while in_a_row < _JOBS_ALONE:
-        try:
-            job = next(jobs)
-        except StopIteration:
-            return
-        yield job
+    for job in jobs if alone else ():
+        if job is not None:
+            yield work(job)
         in_a_row = 0 if job is None else in_a_row + 1
-
-
-def _here(work: Callable[[Job], Result], jobs: Iterable[Job | None]) -> Iterator[Result]:
-    return (work(job) for job in jobs if job is not None)
+        if in_a_row == alone:
+            break
+    with closing(Processes(work, most)) as processes:
+        yield from processes.in_order(jobs)
 
 
 class Processes:

@@ -1,7 +1,7 @@
 """An encoder-decoder with its tokenizer: `translate`, `translate_n` (n-best, with all that is known) and `score`."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, TypedDict, Unpack, overload
@@ -218,10 +218,9 @@ class Translator(TextModel):
         for number, text in enumerate(texts, start=1):
             if len(text) > CHARACTERS_OF_A_TOKEN * READING_LIMIT:
                 raise LengthError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
-        if ignore_case is None:
-            ids = sentence_ids(self.tokenizer.source, texts, self.model.config.ignore_case)
-        else:
-            ids = sentence_ids(self.tokenizer, texts, ignore_case)
+        is_source = ignore_case is None
+        tokenizer = self.tokenizer.source if is_source else self.tokenizer
+        ids = sentence_ids(tokenizer, texts, self.model.config.ignore_case if is_source else ignore_case)
         self._check_lengths(ids, where)
         return ids
 
@@ -259,42 +258,32 @@ class Translator(TextModel):
         texts, where = listed(text, "text", where)
         prefixes = _each(prefix, len(texts))
         sources = self.encode(texts, where)
-        spoken = [index for index, source in enumerate(sources) if source]
         begun = None
         if prefixes is not None:
-            begun = self._prefix_ids(prefixes, config, where)
-            begun = [begun[index] for index in spoken]
-        bad_ids, chosen = self._bad_ids(bad_words), [sources[index] for index in spoken]
-        numbers = range(first, first + len(chosen))
-        found: list[list[Hypothesis]] = [[] for _ in sources]
-        for index, hypotheses in zip(
-            spoken,
-            self._decoder(workers, len(chosen))(chosen, config, batch_size, begun, numbers, bad_ids),
-            strict=True,
-        ):
-            self.check_finite([hypothesis.log_prob for hypothesis in hypotheses] or [math.nan])
-            found[index] = hypotheses
-        return sources, found
+            ids = self._prefix_ids(prefixes, config, where)
+            begun = [begin for begin, source in zip(ids, sources, strict=True) if source]
+        bad_ids, spoken = self._bad_ids(bad_words), [source for source in sources if source]
+        numbers = range(first, first + len(spoken))
+        found = self._generate(workers, spoken, config, batch_size, begun, numbers, bad_ids)
+        for group in found:
+            self.check_finite([hypothesis.log_prob for hypothesis in group] or [math.nan])
+        groups = iter(found)
+        return sources, [next(groups) if source else [] for source in sources]
 
-    def _decoder(self, workers: int, count: int) -> Callable[..., list[list[Hypothesis]]]:
-        """Make `generate`, in this process or in several.  Raises ConfigError for fewer than one worker."""
+    def _generate(self, workers: int, sources: list[list[int]], *arguments: Any) -> list[list[Hypothesis]]:
+        """Call `generate`, in this process or in several.  Raises ConfigError for fewer than one worker."""
         if workers < 1:
             raise ConfigError(f"workers is {workers}: it must be at least 1")
-
-        def here(*arguments: Any) -> list[list[Hypothesis]]:
+        if workers == 1 or len(sources) < 2:
             with self.arithmetic():
-                return generate(self.model, *arguments, packed=self._packed)
-
-        def shared(*arguments: Any) -> list[list[Hypothesis]]:
-            processes = self._shared.get(workers) or SharedDecoding(self.model, self._name, workers)
-            self._shared[workers] = processes
-            try:
-                return processes.generate(*arguments)
-            except BaseException:
-                self.close()  # nobody waits for what is still being done
-                raise
-
-        return here if workers == 1 or count < 2 else shared
+                return generate(self.model, sources, *arguments, packed=self._packed)
+        if workers not in self._shared:
+            self._shared[workers] = SharedDecoding(self.model, self._name, workers)
+        try:
+            return self._shared[workers].generate(sources, *arguments)
+        except BaseException:
+            self.close()  # nobody waits for what is still being done
+            raise
 
     def _check_lengths(self, ids: list[list[int]], where: Where) -> None:
         for number, own in enumerate(ids, start=1):

@@ -4,18 +4,20 @@ import os
 import weakref
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit.chat.history import Exchange, History, Prompt, Sent, Turn, read_conversation, write_conversation
 from toolkit.data.conversations import check_content
 from toolkit.decoding import ContinuationConfig, Hypothesis, PrefixCache
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.models.gpt import GPT
 from toolkit.text_model import check_length
-from toolkit.tokenization import Detokenizer, StopStrings, Tokenizer
+from toolkit.tokenization import Detokenizer, StopStrings
 from toolkit.tokenization.chat_template import ChatTemplate, Message, make_template
 from toolkit.tokenization.normal_form import check_text, normal_form
 from toolkit.tokenization.tokenizer import REPLACEMENT
+
+if TYPE_CHECKING:
+    from toolkit.language_model import LanguageModel
 
 # Room that is kept for a reply: a part of the context, and at most this number of tokens.
 _RESERVED_PART, _MOST_RESERVED = 4, 64
@@ -34,23 +36,6 @@ class Reply:
     cached_tokens: int  # how many of them were not read again
     new_tokens: int  # what was written, without the end of turn
     log_prob: float | None  # of what was written, end of turn included; None where the reply was cut off
-
-
-class StreamingModel(Protocol):
-    """The parts of a language model that a conversation needs; `toolkit.LanguageModel` has them."""
-
-    model: GPT
-    tokenizer: Tokenizer
-
-    def stream_ids(
-        self,
-        ids: Sequence[int],
-        config: ContinuationConfig,
-        bad_words: Sequence[str] = ...,
-        first: int = ...,
-        end: int = ...,
-        prefix_cache: PrefixCache | None = ...,
-    ) -> Generator[int, None, Hypothesis]: ...
 
 
 class ReplyStream:
@@ -117,7 +102,7 @@ class ChatSession:
 
     def __init__(
         self,
-        model: StreamingModel,
+        model: "LanguageModel",
         *,
         system: str = "",
         template: str | None = None,
