@@ -210,17 +210,16 @@ class Translator(TextModel):
             shared.close()
         self._shared.clear()
 
-    def encode(self, texts: Sequence[str], where: Where, ignore_case: bool | None = None) -> list[list[int]]:
-        """Give the ids of every text, by default as a source; none for a blank one.
+    def encode(self, texts: Sequence[str], where: Where, source: bool = True) -> list[list[int]]:
+        """Give the ids of every text, a source or a translation; none for a blank one.
 
         where: names a text in an error. Raises LengthError for one that is longer than the model reads.
         """
         for number, text in enumerate(texts, start=1):
             if len(text) > CHARACTERS_OF_A_TOKEN * READING_LIMIT:
                 raise LengthError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
-        is_source = ignore_case is None
-        tokenizer = self.tokenizer.source if is_source else self.tokenizer
-        ids = sentence_ids(tokenizer, texts, self.model.config.ignore_case if is_source else ignore_case)
+        tokenizer = self.tokenizer.source if source else self.tokenizer
+        ids = sentence_ids(tokenizer, texts, source and self.model.config.ignore_case)
         self._check_lengths(ids, where)
         return ids
 
@@ -230,7 +229,7 @@ class Translator(TextModel):
         def which(number: int) -> str:
             return f"the translation of {where(number)}"
 
-        texts = self.encode([each if isinstance(each, str) else "" for each in targets], which, ignore_case=False)
+        texts = self.encode([each if isinstance(each, str) else "" for each in targets], which, source=False)
         ids = [
             text if isinstance(each, str) else _ids_of(each, which(number))
             for number, (text, each) in enumerate(zip(texts, targets, strict=True), start=1)

@@ -121,16 +121,18 @@ class History:
         needed = len(begin) + sum(len(turn.ids) for turn in first) + len(generation_prompt) + reserve
         room = self._context - needed - len(user.ids)
         if room < 0:
-            raise self._too_long(user, room + len(user.ids))
+            beside = max(room + len(user.ids), 0)
+            if self.system and not beside:
+                raise self._no_room(self.system)
+            raise DataError(
+                f"the message has {len(user.ids)} tokens, and the model has room for {beside} beside its reply: "
+                "shorten it"
+            )
         exchanges = self.exchanges if exchanges is None else exchanges
-        kept: list[Turn] = []
         dropped = len(exchanges)
-        for exchange in reversed(exchanges):
-            room -= len(exchange.user.ids) + len(exchange.reply.ids)
-            if room < 0:
-                break
-            kept[:0] = exchange
+        while dropped and (room := room - sum(len(turn.ids) for turn in exchanges[dropped - 1])) >= 0:
             dropped -= 1
+        kept = [turn for exchange in exchanges[dropped:] for turn in exchange]
         return Sent(begin, [*first, *kept, user], generation_prompt, dropped)
 
     def check_system(self, system: Turn | None, reserve: int) -> None:
@@ -138,14 +140,6 @@ class History:
         around = (*self._template.begin, *self._template.around("user", [0]), *self._template.generation_prompt)
         if system and len(around) + len(system.ids) + reserve > self._context:
             raise self._no_room(system)
-
-    def _too_long(self, user: Turn, room: int) -> DataError:
-        if room <= 0 and self.system:
-            return self._no_room(self.system)
-        return DataError(
-            f"the message has {len(user.ids)} tokens, and the model has room for {max(room, 0)} beside its reply: "
-            "shorten it"
-        )
 
     def _no_room(self, system: Turn) -> DataError:
         return DataError(

@@ -190,9 +190,8 @@ class ChatSession:
         user = self._turn("user", text)
         sent = self._history.sent(user, self._reserved)
         prompt = sent.ids[len(self.template.begin) :]  # the model reads its BOS by itself
-        ids = self.model.stream_ids(
-            prompt, self.config, self._bad_words, self._replies, self.template.end, self._prefix_cache
-        )
+        settings = self.config, self._bad_words, self._replies, self.template.end, self._prefix_cache
+        ids = self.model.stream_ids(prompt, *settings)
         stream = self._exchange(user, sent, ReplyStream(ids, self.template, self._stops))
         self._stream = weakref.ref(stream)
         return stream

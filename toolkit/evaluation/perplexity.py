@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -72,12 +73,12 @@ class MarkedTexts:
 
     def __iter__(self) -> Iterator[tuple[list[int], bool]]:
         """Yield the ids of every piece, and whether they end a document."""
-        begins = True
+        begin = self._first
         for text, ends in self._pieces:
             ids = self._tokenizer.encode(text)
             self.bytes += len(text.encode()) + (self._separator if ends else 0)
-            yield [*(self._first if begins else ()), *ids, *(self._last if ends else ())], ends
-            begins = ends
+            yield [*begin, *ids, *(self._last if ends else ())], ends
+            begin = self._first if ends else []
 
 
 def windows(parts: Iterable[tuple[Sequence[int], bool]], length: int, overlap: int = 0) -> Iterator[Window]:
@@ -93,7 +94,7 @@ def windows(parts: Iterable[tuple[Sequence[int], bool]], length: int, overlap: i
         raise ConfigError(f"overlap is {overlap}: it must be at least 0 and below the model's context, {length} tokens")
     nothing = np.empty(0, np.int64)
     held, known = nothing, 0
-    for ids, ends in parts:
+    for ids, ends in chain(parts, [((), True)]):
         held = np.concatenate((held, np.asarray(ids, np.int64)))
         while len(held) > length:
             yield Window(held[: length + 1], known)
@@ -102,8 +103,6 @@ def windows(parts: Iterable[tuple[Sequence[int], bool]], length: int, overlap: i
             if len(held) > known + 1:
                 yield Window(held, known)
             held, known = nothing, 0
-    if len(held) > known + 1:
-        yield Window(held, known)
 
 
 def batches(cut: Iterable[Window]) -> Iterator[list[Window]]:

@@ -75,6 +75,9 @@ class Judgement(NamedTuple):
     ended: bool  # by its end of turn, and not at a limit
 
 
+_RULES = Judgement._fields[1:]
+
+
 class EvaluatedReply(NamedTuple):
     """A question, the reply of a model, and the judgement of it."""
 
@@ -127,18 +130,16 @@ def generate_replies(
 
     Raises DataError for a conversation that leaves no room for a reply.
     """
-    prompts = [template.prompt(each) for each in conversations]
-    if model.config.begin:  # the model reads its BOS by itself
-        prompts = [prompt[1:] for prompt in prompts]
-    found = generate(model, prompts, config, BATCH_SIZE, end=template.end)
-    texts = (template.reader().whole(template.tokenizer.decode(best.ids)) for best, *_ in found)
-    return [WrittenReply(text, best.finished) for text, (best, *_) in zip(texts, found, strict=True)]
+    first = 1 if model.config.begin else 0  # the model reads its BOS by itself
+    prompts = [template.prompt(each)[first:] for each in conversations]
+    best = [group[0] for group in generate(model, prompts, config, BATCH_SIZE, end=template.end)]
+    texts = [template.reader().whole(template.tokenizer.decode(each.ids)) for each in best]
+    return [WrittenReply(text, each.finished) for text, each in zip(texts, best, strict=True)]
 
 
 def judge(reply: WrittenReply, kind: str, accept: Sequence[str], style: Style) -> Judgement:
     """Judge one reply, against the cores that are accepted."""
-    core = normalise_for_match(style.core(reply.text))
-    is_right = core in {normalise_for_match(each) for each in accept}
+    is_right = normalise_for_match(style.core(reply.text)) in map(normalise_for_match, accept)
     return Judgement(kind, is_right, style.is_polite(reply.text), reply.ended)
 
 
@@ -165,18 +166,17 @@ def summary(judged: Iterable[Judgement]) -> dict[str, dict[str, float]]:
     for each in judged:
         groups.setdefault(each.kind, []).append(each)
     together = [each for group in groups.values() for each in group]
-    return {kind: _shares(group) for kind, group in (*sorted(groups.items()), ("all", together)) if group}
-
-
-def _shares(group: Sequence[Judgement]) -> dict[str, float]:
-    shares = {name: 100 * sum(getattr(each, name) for each in group) / len(group) for name in Judgement._fields[1:]}
-    return {"count": len(group), **shares}
+    scores = {}
+    for kind, group in (*sorted(groups.items()), ("all", together)):
+        if group:
+            shares = {name: 100 * sum(getattr(each, name) for each in group) / len(group) for name in _RULES}
+            scores[kind] = {"count": len(group), **shares}
+    return scores
 
 
 def table(scores: dict[str, dict[str, float]]) -> list[list[str]]:
     """Lay out a summary as the rows of a table."""
     rows = [["prompts", "count", "exact", "polite", "end by themselves"]]
     for kind, shares in scores.items():
-        figures = (f"{shares[name]:.1f} %" for name in ("exact", "polite", "ended"))
-        rows.append([kind.replace("_", " "), str(shares["count"]), *figures])
+        rows.append([kind.replace("_", " "), str(shares["count"]), *(f"{shares[name]:.1f} %" for name in _RULES)])
     return rows

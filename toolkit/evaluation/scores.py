@@ -7,6 +7,7 @@ bootstrap sample, a single sentence) needs no text any more: it is a function of
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from operator import eq
 
 import numpy as np
 
@@ -58,13 +59,9 @@ def bleu_chrf(references: Sequence[str], hypotheses: Sequence[str]) -> Scores:
         raise DataError("there is nothing to score: give at least one reference and its hypothesis")
     from sacrebleu.metrics import BLEU, CHRF
 
-    references = [*map(normal_form, references)]
-    hypotheses = [*map(normal_form, hypotheses)]
+    references, hypotheses = [*map(normal_form, references)], [*map(normal_form, hypotheses)]
     bleu, chrf = BLEU(tokenize="13a"), CHRF()
-    matches = sum(
-        normalise_for_match(reference) == normalise_for_match(hypothesis)
-        for reference, hypothesis in zip(references, hypotheses, strict=True)
-    )
+    matches = sum(map(eq, map(normalise_for_match, references), map(normalise_for_match, hypotheses)))
     return Scores(
         bleu=bleu.corpus_score(hypotheses, [references]).score,
         chrf=chrf.corpus_score(hypotheses, [references]).score,
@@ -192,17 +189,10 @@ def by_length(statistics: np.ndarray, texts: Sequence[str]) -> list[Bucket]:
     place = np.searchsorted(BOUNDS, words)
     buckets = []
     for bucket in np.unique(place):
-        inside = place == bucket
-        count = int(inside.sum())
-        scores = corpus_scores(statistics[inside].sum(axis=0, keepdims=True), count)
-        buckets.append(
-            Bucket(
-                shortest=BOUNDS[bucket - 1] + 1 if bucket else 0,
-                longest=BOUNDS[bucket] if bucket < len(BOUNDS) else None,
-                sentences=count,
-                **{metric: float(score[0]) for metric, score in scores.items()},
-            )
-        )
+        own = statistics[place == bucket]
+        shortest = BOUNDS[bucket - 1] + 1 if bucket else 0
+        longest = BOUNDS[bucket] if bucket < len(BOUNDS) else None
+        buckets.append(Bucket(shortest, longest, len(own), **_whole(own)))
     return buckets
 
 
@@ -288,12 +278,8 @@ def _resampled(systems: Sequence[np.ndarray], samples: int, seed: int) -> list[d
     step = max(1, _DRAWS // sentences)
     for first in range(0, samples, step):
         # How often each sentence is in each test set: the sums are then one matrix product.
-        times = np.stack(
-            [
-                np.bincount(rng.integers(sentences, size=sentences), minlength=sentences)
-                for _ in range(min(step, samples - first))
-            ]
-        ).astype(np.float64)
+        drawn = (rng.integers(sentences, size=sentences) for _ in range(min(step, samples - first)))
+        times = np.stack([np.bincount(each, minlength=sentences) for each in drawn]).astype(np.float64)
         for system, parts in zip(systems, sums, strict=True):
             parts.append(times @ system)
     return [corpus_scores(np.concatenate(parts), sentences) for parts in sums]

@@ -118,7 +118,13 @@ class CharacterTokenizer(SymbolTokenizer):
         text = normal_form(text)
         ids = self._ids[code_points(text)]
         if not ids.all():
-            self._refuse(text, int((ids == 0).argmax()))
+            index = int((ids == 0).argmax())
+            around = text[max(0, index - 20) : index + 20]
+            raise DataError(
+                f"the character {text[index]!r} (U+{ord(text[index]):04X}) in {around!r} is not among the "
+                f"{len(self.characters)} characters that the tokenizer knows: leave it out, or train on text that has "
+                "it"
+            )
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -138,13 +144,6 @@ class CharacterTokenizer(SymbolTokenizer):
         points[UNK] = ord(REPLACEMENT)
         points[FIRST_TOKEN:] = code_points(self.characters)
         return points
-
-    def _refuse(self, text: str, index: int) -> None:
-        around = text[max(0, index - 20) : index + 20]
-        raise DataError(
-            f"the character {text[index]!r} (U+{ord(text[index]):04X}) in {around!r} is not among the "
-            f"{len(self.characters)} characters that the tokenizer knows: leave it out, or train on text that has it"
-        )
 
 
 def _check_alphabet(size: int) -> None:

@@ -74,7 +74,8 @@ class ChatTemplate:
         self.name, self.tokenizer, self.begin = name, tokenizer, [BOS] if begin else []
         self._before = {role: self._ids(before) for role, (before, _) in AROUND[name].items()}
         self._after = {role: self._ids(after) for role, (_, after) in AROUND[name].items()}
-        self.end = self._after["assistant"][0]
+        self.generation_prompt = self._before["assistant"]  # makes a model reply
+        self.end = self._after["assistant"][0]  # ends its turn
         # What ends a reply of a model that does not know `end`:
         self.stop_strings = tuple(f"\n{mark}" for mark in _MARKS) if name == "plain" else ()
 
@@ -83,19 +84,9 @@ class ChatTemplate:
 
     @property
     def special_ids(self) -> list[int]:
-        """The special ids that it writes, BOS aside: a model must be able to read and write them."""
+        """The special ids of the template, BOS aside: a model must be able to read and write them."""
         parts = (*self._before.values(), *self._after.values())
         return sorted({token for part in parts for token in part if token in CONTROL_IDS})
-
-    @property
-    def generation_prompt(self) -> list[int]:
-        """The ids that make a model reply."""
-        return list(self._before["assistant"])
-
-    @property
-    def end_of_turn(self) -> list[int]:
-        """The ids after the content of a reply: `end`, and what follows that."""
-        return list(self._after["assistant"])
 
     def message(self, message: Message) -> list[int]:
         """Encode a whole message. Raises DataError for a content that the tokenizer cannot read."""
@@ -124,12 +115,10 @@ class ChatTemplate:
         supervised = [False] * len(ids)
         for message, content in zip(messages, contents, strict=False):
             before, after = self._before[message.role], self._after[message.role]
-            is_reply = message.role == "assistant"
-            ids += before
-            ids += content
-            ids += after
-            supervised += [False] * len(before) + [is_reply] * len(content)
-            supervised += [is_reply and index == 0 for index in range(len(after))]
+            ids += [*before, *content, *after]
+            written = len(content) + 1 if message.role == "assistant" else 0  # by the model: the content and `end`
+            supervised += [False] * len(before) + [True] * written
+            supervised += [False] * (len(ids) - len(supervised))
         return Encoded(ids, supervised)
 
     def prompt(self, conversation: Sequence[Message]) -> list[int]:
@@ -143,7 +132,7 @@ class ChatTemplate:
         return f" {escape(normal_form(text))}" if self.name == "plain" else f" {text}"
 
     def reader(self) -> "ReplyReader":
-        """Make what turns the text that a model writes into the content of its reply."""
+        """Make a reader of one reply."""
         return ReplyReader(escaped=self.name == "plain")
 
 

@@ -189,9 +189,9 @@ def _each(decoder: Json | None) -> list[Json]:
 def _step(decoder: Json, origin: str | Path) -> Step:
     kind, pattern = decoder.get("type"), decoder.get("pattern")
     if kind == "ByteLevel":
-        return _byte_level
+        return lambda token: bytes(map(_BYTES.get, token)) if _BYTES.keys() >= {*token} else token.encode()
     if kind == "ByteFallback":
-        return _byte_fallback
+        return lambda token: bytes([int(name[1], 16)]) if (name := _BYTE_NAME.fullmatch(token)) else token
     if kind == "Fuse":
         return lambda token: token
     if kind == "Metaspace":
@@ -206,14 +206,3 @@ def _step(decoder: Json, origin: str | Path) -> Step:
         suffix = decoder.get("suffix", "</w>")
         return lambda token: f"{token.removesuffix(suffix)} " if token.endswith(suffix) else token
     raise ModelError(f"{origin} shows its tokens by a decoder {kind!r:.60}, which cannot be done token by token")
-
-
-def _byte_level(token: str) -> Part:
-    if all(character in _BYTES for character in token):
-        return bytes(_BYTES[character] for character in token)
-    return token.encode()
-
-
-def _byte_fallback(token: str) -> Part:
-    name = _BYTE_NAME.fullmatch(token)
-    return bytes([int(name[1], 16)]) if name else token

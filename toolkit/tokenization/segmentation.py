@@ -36,9 +36,11 @@ def occurring_pieces(pieces: Collection[str], texts: Iterable[str]) -> set[str]:
     seen: set[str] = set()
     for text in texts:
         sections = normal_form(text).split(SPACE_MARK)  # a real ▁ is in no piece
-        new = {word for section in sections for word in words(section) if word not in seen}
+        new = {word for section in sections for word in words(section)} - seen
         for word in new:
-            found.update(part for part in _parts(word, longest) if part in pieces)
+            for start in range(len(word)):
+                ends = range(start + 1, min(start + longest, len(word)) + 1)
+                found.update(part for end in ends if (part := word[start:end]) in pieces)
         seen |= new
         if len(seen) > _WORDS_SEARCHED:
             seen.clear()
@@ -48,13 +50,6 @@ def occurring_pieces(pieces: Collection[str], texts: Iterable[str]) -> set[str]:
 def words(text: str) -> list[str]:
     """Cut a text without a real ▁, as SentencePiece reads it, before every space: no piece reaches beyond."""
     return [word for word in text.replace(" ", f" {SPACE_MARK}").split(" ") if word]
-
-
-def _parts(word: str, longest: int) -> Iterator[str]:
-    """Yield all substrings of at most `longest` characters."""
-    for start in range(len(word)):
-        for end in range(start + 1, min(start + longest, len(word)) + 1):
-            yield word[start:end]
 
 
 def uniforms(rng: np.random.Generator) -> Iterator[float]:
@@ -159,8 +154,5 @@ def sample_ids(
     found: list[int] = []
     for word in words(text):
         for part in sampler(word, alpha, draws):
-            if part in ids:
-                found.append(ids[part])
-            else:
-                found.extend(first_byte + byte for byte in part.encode())
+            found += [ids[part]] if part in ids else [first_byte + byte for byte in part.encode()]
     return found

@@ -9,7 +9,7 @@ as they stand and joined by those three ids. Nothing is escaped, so there is not
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -54,7 +54,7 @@ class SentencePieceTokenizer(Tokenizer):
         self._model = model
         try:
             self._processor = open_processor(model, origin)
-            is_ours = self._has_our_layout() and self.decode(self.encode(_PROBE)) == _PROBE
+            is_ours = _has_our_layout(self._processor) and self.decode(self.encode(_PROBE)) == _PROBE
         except (ModelError, RuntimeError, IndexError, ValueError):  # the library's, for foreign bytes and missing ids
             is_ours = False
         if not is_ours:
@@ -63,13 +63,6 @@ class SentencePieceTokenizer(Tokenizer):
     def __reduce__(self) -> tuple[type, tuple[bytes]]:
         """Pickle the model, for the processes of training: they sample segmentations of their own."""
         return type(self), (self._model,)
-
-    def _has_our_layout(self) -> bool:
-        return (
-            tuple(self._processor.id_to_piece([*range(FIRST_TOKEN)])) == SPECIAL_TOKENS
-            and all(map(self._processor.is_control, CONTROL_IDS))
-            and all(map(self._processor.is_byte, range(FIRST_BYTE, FIRST_PIECE)))
-        )
 
     @classmethod
     def train(
@@ -135,15 +128,13 @@ class SentencePieceTokenizer(Tokenizer):
         parts = [normal_form(text).split(SPACE_MARK) for text in texts]
         flat = [part for text_parts in parts for part in text_parts]
         try:
-            encoded = iter(self._sample(flat, alpha, seed) if alpha != 0 else self._encode(flat))
+            # One thread: 3 million tokens a second are enough, and threads do not survive the fork of a worker.
+            ids = self._sample(flat, alpha, seed) if alpha != 0 else self._processor.encode(flat, num_threads=1)
         except (RuntimeError, TypeError, UnicodeEncodeError) as error:
             refuse_surrogates(flat, error)
             raise
-        return [_join(list(islice(encoded, len(text_parts)))) for text_parts in parts]
-
-    def _encode(self, texts: list[str]) -> list[list[int]]:
-        # One thread: 3 million tokens a second are enough, and threads do not survive the fork of a worker.
-        return self._processor.encode(texts, num_threads=1)
+        encoded = iter(ids)
+        return [_join(islice(encoded, len(text_parts))) for text_parts in parts]
 
     def _sample(self, texts: list[str], alpha: float, seed: int | Sequence[int] | None) -> list[list[int]]:
         if not 0 < alpha < math.inf:
@@ -183,6 +174,12 @@ class SentencePieceTokenizer(Tokenizer):
         return self._processor.decode([int(index) for index in ids if index not in CONTROL_IDS])
 
 
+def _has_our_layout(processor: "SentencePieceProcessor") -> bool:
+    specials = tuple(processor.id_to_piece([*range(FIRST_TOKEN)])) == SPECIAL_TOKENS
+    bytes_follow = all(map(processor.is_byte, range(FIRST_BYTE, FIRST_PIECE)))
+    return specials and bytes_follow and all(map(processor.is_control, CONTROL_IDS))
+
+
 def open_processor(model: bytes, origin: str | Path) -> "SentencePieceProcessor":
     """Give a serialised model to the library; `origin` names it in an error.
 
@@ -203,10 +200,9 @@ def open_processor(model: bytes, origin: str | Path) -> "SentencePieceProcessor"
     return processor
 
 
-def _join(parts: list[list[int]]) -> list[int]:
+def _join(parts: Iterator[list[int]]) -> list[int]:
     """Join the parts of one text by the bytes of ▁."""
-    ids = parts[0]
-    for part in parts[1:]:
-        ids += SPACE_MARK_IDS
-        ids += part
+    ids = next(parts)
+    for part in parts:
+        ids += SPACE_MARK_IDS + part
     return ids

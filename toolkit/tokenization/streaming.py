@@ -11,6 +11,7 @@ letter may wait for the next one without need, and is not cut. Signs that are wr
 """
 
 import codecs
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -24,7 +25,13 @@ _FIRST_SCRIPT_WITH_MARKS = "\u0590"  # from Hebrew on; in front of it, normal fo
 _JOINER = "\u200d"
 _EMOJI_PUNCTUATION = "‼⁉〰"  # punctuation that becomes a picture with U+FE0F
 _NEVER_GROWS = frozenset(("Zs", "Zl", "Zp", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Nd", "Nl", "No", "Sc", "Cc"))
-_VOWEL_LETTERS = "\u0e33\u0eb3"  # Thai and Lao am: letters by category, and written into the one in front
+# Joiners; Thai and Lao am, letters by category that are written into the one in front; skin tones; tags (the flag of
+# Scotland).
+_EXTENDERS = re.compile("[\u200c\u200d\u0e33\u0eb3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+_REGIONALS = re.compile("[\U0001f1e6-\U0001f1ff]*\\Z")
+# Of Korean syllables, written whole or in parts: the first consonant joins all, and vowel and last consonant join any.
+_FIRST, _INNER = "\u1100-\u115f\ua960-\ua97c", "\u1160-\u11ff\ud7b0-\ud7ff"
+_KOREAN = re.compile(f"[{_FIRST}][{_FIRST}{_INNER}\uac00-\ud7a3]|[{_FIRST}{_INNER}\uac00-\ud7a3][{_INNER}]")
 
 
 class Detokenizer:
@@ -169,19 +176,13 @@ def _is_joined(text: str, index: int) -> bool:
         return True
     if _extends(before) and unicodedata.category(character).startswith("L"):
         return _has_virama(text, index)
-    if _is_regional(before) and _is_regional(character):  # two make a flag
-        return (index - _regionals_begin(text, index)) % 2 == 1
-    return _is_korean(before) and _is_korean(character) and (_is_initial(before) or _is_inner(character))
+    if "\U0001f1e6" <= character <= "\U0001f1ff":  # regional indicators, of which two make a flag
+        return len(_REGIONALS.search(text, 0, index)[0]) % 2 == 1
+    return bool(_KOREAN.fullmatch(before + character))
 
 
 def _extends(character: str) -> bool:
-    return (
-        unicodedata.category(character).startswith("M")
-        or character in "\u200c\u200d"
-        or character in _VOWEL_LETTERS
-        or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
-        or "\U000e0020" <= character <= "\U000e007f"  # tags: the flag of Scotland
-    )
+    return bool(_EXTENDERS.match(character)) or unicodedata.category(character).startswith("M")
 
 
 def _has_virama(text: str, index: int) -> bool:
@@ -191,28 +192,3 @@ def _has_virama(text: str, index: int) -> bool:
         if unicodedata.combining(text[index]) == 9:  # the class of viramas
             return True
     return False
-
-
-def _is_regional(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
-
-
-def _regionals_begin(text: str, index: int) -> int:
-    while index and _is_regional(text[index - 1]):
-        index -= 1
-    return index
-
-
-def _is_korean(character: str) -> bool:
-    """Recognise a Korean syllable, or a part of one."""
-    return _is_initial(character) or _is_inner(character) or "\uac00" <= character <= "\ud7a3"
-
-
-def _is_initial(character: str) -> bool:
-    """Recognise the consonant that a Korean syllable begins with."""
-    return "\u1100" <= character <= "\u115f" or "\ua960" <= character <= "\ua97c"
-
-
-def _is_inner(character: str) -> bool:
-    """Recognise the vowel or the last consonant of a Korean syllable."""
-    return "\u1160" <= character <= "\u11ff" or "\ud7b0" <= character <= "\ud7ff"

@@ -49,9 +49,17 @@ def train_model(texts: Iterable[str], vocab_size: int, model_type: ModelType, se
     lines = reservoir(training_lines(texts), sample, rng)
     try:
         return _train(with_open_word_ends(lines, rng) if model_type == "unigram" else lines, vocab_size, model_type)
-    except RuntimeError as error:
+    except RuntimeError as error:  # a failed assertion of the library, which may stand for a mistake of the caller
         refuse_surrogates(lines, error)
-        _explain(error, vocab_size)
+        if needed := re.search(r"smaller than required_chars\. -?\d+ vs (\d+)", str(error)):
+            raise ConfigError(
+                f"vocab_size {vocab_size} is too small: special tokens, bytes and the characters of this text alone "
+                f"need {needed[1]}"
+            ) from error
+        if re.search(r"sentences_\.empty|seed_sentencepieces\.empty", str(error)):
+            raise DataError(
+                "the tokenizer has no text to learn from: give it at least one line that is not empty"
+            ) from error
         raise
 
 
@@ -87,20 +95,6 @@ def _train(lines: Iterable[str], vocab_size: int, model_type: ModelType) -> byte
         control_symbols=list(SPECIAL_TOKENS[EOS + 1 :]),
     )
     return model.getvalue()
-
-
-def _explain(error: RuntimeError, vocab_size: int) -> None:
-    """Raise the error for the caller's mistake that a failed assertion of the library stands for, if it is one."""
-    needed = re.search(r"smaller than required_chars\. -?\d+ vs (\d+)", str(error))
-    if needed:
-        raise ConfigError(
-            f"vocab_size {vocab_size} is too small: special tokens, bytes and the characters of this text alone "
-            f"need {needed[1]}"
-        ) from error
-    if re.search(r"sentences_\.empty|seed_sentencepieces\.empty", str(error)):
-        raise DataError(
-            "the tokenizer has no text to learn from: give it at least one line that is not empty"
-        ) from error
 
 
 def training_lines(texts: Iterable[str]) -> Iterator[str]:
