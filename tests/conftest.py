@@ -1,6 +1,7 @@
 """What all tests share: memory full of NaN, one BLAS thread, a model small enough to make on the spot, the command."""
 
 import io
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -44,6 +45,14 @@ def _interrupts() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_waits_for_the_disk() -> Iterator[None]:
+    """What is flushed is open, and no more than that is seen of it in a test; it would take a good part of the time."""
+    before, os.fsync = os.fsync, lambda descriptor: None if os.fstat(descriptor) else None
+    yield
+    os.fsync = before
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -25,10 +25,10 @@ class Killed(BaseException):
     """Stands for kill -9: nothing after it is carried out that matters."""
 
 
-@pytest.fixture
-def whole(tmp_path: Path):
-    """A run of six updates that nobody has interrupted."""
-    trainer = small_trainer(tmp_path / "whole", dropout=0.2, keep=2)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory):
+    """A run of six updates that nobody has interrupted. Not to be changed: copy it."""
+    trainer = small_trainer(tmp_path_factory.mktemp("runs") / "whole", dropout=0.2, keep=2)
     trainer.train()
     return trainer
 
@@ -100,10 +100,12 @@ def test_killed_before_anything_was_written(tmp_path: Path, whole, leftover: str
 
 
 def test_killed_between_the_last_checkpoint_and_the_removal_of_older_ones(tmp_path: Path, whole) -> None:
-    shutil.copytree(whole.run.path / "step-000006", whole.run.path / "step-000001")
-    expected = {"step-000004", "step-000006", named(whole.run.path)[1]}
-    resume(whole.run.path)
-    assert set(steps(whole.run.path)) == expected
+    path = tmp_path / "run"
+    shutil.copytree(whole.run.path, path)
+    shutil.copytree(path / "step-000006", path / "step-000001")
+    expected = {"step-000004", "step-000006", named(path)[1]}
+    resume(path)
+    assert set(steps(path)) == expected
 
 
 def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
@@ -115,12 +117,13 @@ def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
     assert (tmp_path / "letter.txt").read_text() == "mine"
 
 
-def test_resuming_forgets_what_was_logged_after_the_checkpoint(whole) -> None:
-    path = whole.run.path / "log.jsonl"
+def test_resuming_forgets_what_was_logged_after_the_checkpoint(tmp_path: Path, whole) -> None:
+    shutil.copytree(whole.run.path, tmp_path / "run")
+    path = tmp_path / "run" / "log.jsonl"
     lines = path.read_bytes()
     later = json.dumps({"update": 7, "validation": {}}).encode() + b"\n"
     path.write_bytes(lines + later + b"[" * 100_000 + b'\n\xff\x00\n[1]\n{"a": 1}\n{"update": 8, "valid')
-    small_trainer(whole.run.path, create=False, keep=2).run.resume()
+    small_trainer(tmp_path / "run", create=False, keep=2).run.resume()
     assert path.read_bytes() == lines
 
 

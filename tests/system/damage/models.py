@@ -112,7 +112,7 @@ KINDS: dict[str, Harm] = {
     "config.json is nested without end": write(CONFIG, "[" * 100_000),
     "config.json is gone to zeros": change(CONFIG, lambda content: bytes(len(content))),
     "config.json of Marian": write(CONFIG, json.dumps(MARIAN)),
-    "another format": top(format=2),
+    "another format": top(format=3),
     "a format in words": top(format="one"),
     "no format": edit(CONFIG, lambda config: [config.pop("format"), None][1]),
     "another kind of model": top(kind="toaster"),

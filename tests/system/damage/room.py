@@ -168,9 +168,10 @@ def obey(command: str, *flags: str) -> int:
     sys.stdin = io.TextIOWrapper(io.BytesIO(Path(given).read_bytes() if given else b""), encoding="utf-8")
     sys.argv = [f"recipes/{RECIPES[verb].name}", *words] if verb in RECIPES else ["toolkit", verb, *words]
     try:
-        if verb not in RECIPES:
-            return main([verb, *words])
-        with patch("toolkit.commands.recipe.parse_flags", _parsed_once):
+        # Reading the same flags again and again would take longer than all the rest.
+        with patch("toolkit.commands.flags.parse_flags", _parsed), patch("toolkit.commands.recipe.parse_flags", _parsed):
+            if verb not in RECIPES:
+                return main([verb, *words])
             script = recipe(verb)
             run_recipe(getattr(script, "defaults", script.Settings), script.train, words)
     except SystemExit as leaving:
@@ -179,12 +180,11 @@ def obey(command: str, *flags: str) -> int:
         sys.stdin, sys.argv = kept
 
 
-def _parsed_once(defaults: Any, program: str, words: Sequence[str]) -> Any:
-    return _parsed(defaults, program, tuple(words))
+def _parsed(defaults: Any, program: str, words: Sequence[str]) -> Any:
+    return _parsed_once(defaults, program, tuple(words))
 
 
-# Reading the same flags again and again would take longer than all the rest.
-_parsed = cache(parse_flags)
+_parsed_once = cache(parse_flags)
 
 
 def contents(room: Path) -> dict[str, bytes]:
