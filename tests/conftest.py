@@ -49,10 +49,14 @@ def _interrupts() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_waits_for_the_disk() -> Iterator[None]:
-    """What is flushed is open, and no more than that is seen of it in a test; it would take a good part of the time."""
-    before, os.fsync = os.fsync, lambda descriptor: None if os.fstat(descriptor) else None
-    yield
-    os.fsync = before
+    """What is flushed to the disk must be open; the rest of it nobody sees in a test, and it takes long."""
+
+    def fsync(descriptor: int) -> None:
+        os.fstat(descriptor)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

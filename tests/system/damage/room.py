@@ -169,7 +169,10 @@ def obey(command: str, *flags: str) -> int:
     sys.argv = [f"recipes/{RECIPES[verb].name}", *words] if verb in RECIPES else ["toolkit", verb, *words]
     try:
         # Reading the same flags again and again would take longer than all the rest.
-        with patch("toolkit.commands.flags.parse_flags", _parsed), patch("toolkit.commands.recipe.parse_flags", _parsed):
+        with (
+            patch("toolkit.commands.flags.parse_flags", _parsed),
+            patch("toolkit.commands.recipe.parse_flags", _parsed),
+        ):
             if verb not in RECIPES:
                 return main([verb, *words])
             script = recipe(verb)
