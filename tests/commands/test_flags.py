@@ -75,7 +75,7 @@ def test_what_is_right_is_read():
         (["--Beems"], "there is no flag --Beems: did you mean --beams?"),
         (["--learning-rte", "1"], "there is no flag --learning-rte: did you mean --training.learning-rate?"),
         (["--training.lr", "1"], "there is no flag --training.lr: did you mean --training.learning-rate?"),
-        (["--ppo.discount", "1"], "there is no flag --ppo.discount any more: it is called --ppo.gamma now"),
+        (["--ppo.discount", "1"], "there is no flag --ppo.discount"),  # nor is there a --ppo.gamma here
         (["--lr", "1"], "there is no flag --lr: did you mean --training.learning-rate?"),
         (["--training.learn", "1"], "there is no flag --training.learn: did you mean --training.learning-rate?"),
         (["--training.batch", "1"], "there is no flag --training.batch"),

@@ -168,7 +168,7 @@ def _unknown(words: list[str], flags: list[str]) -> str:
     if unknown is None:
         switch = ": a flag is on by itself, and off as --no-…" if words[0].lower() in ("true", "false") else ""
         return f"{words[0]!r} is a word too many{switch}"
-    if renamed := _new_name(unknown):
+    if (renamed := _new_name(unknown)) in flags:
         return f"there is no flag {unknown} any more: it is called {renamed} now"
     meant = max(flags, key=lambda flag: _likeness(unknown, flag), default="")
     if not meant or _likeness(unknown, meant) < 0.7:
