@@ -23,7 +23,7 @@ VERBS = {
         "Measure how well a language model predicts text: loss, bits per byte.",
     ),
     "runs": ("runs.Runs", "Compare training runs: settings that differ, scores, time."),
-    "plot": ("plot.Plot", "Draw the training curves of runs, as PNG or SVG."),
+    "plot": ("runs.Plot", "Draw the training curves of runs, as PNG or SVG."),
     "average": ("models.Average", "Average the weights of several checkpoints into one model."),
     "import": ("models.ImportModel", "Make a model of transformers or CTranslate2 one of this toolkit."),
     "export": ("models.ExportModel", "Write a model for transformers or CTranslate2."),

@@ -90,7 +90,7 @@ def test_maps_of_an_explanation(run, tiny_model: Path, tmp_path: Path) -> None:
 
 def test_matplotlib_is_imported_for_pictures_that_need_it_only(tmp_path: Path) -> None:
     code = (
-        "import sys, numpy, toolkit.commands.plot; from toolkit.explain.pages.maps import picture; "
+        "import sys, numpy, toolkit.commands.runs; from toolkit.explain.pages.maps import picture; "
         "from toolkit.explain.pages.blocks import Heat; picture(Heat('', numpy.ones((1, 1)), 'a', 'b')).svg; "
         "assert 'matplotlib' not in sys.modules"
     )

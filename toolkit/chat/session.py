@@ -126,7 +126,15 @@ class ChatSession:
                 "this model was not taught to converse: give one that was (toolkit chat), or a template (plain)"
             )
         self.model, self.config = model, config or ContinuationConfig(do_sample=False)
-        _check(self.config, settings.max_length)
+        if self.config.past_context == "slide":
+            raise ConfigError(
+                "past_context is slide, but a conversation drops its oldest exchanges instead: leave it out"
+            )
+        if (count := self.config.num_return_sequences) > 1:
+            raise ConfigError(f"num_return_sequences is {count}: a conversation has one reply each")
+        if self.config.shortest >= (context := settings.max_length):
+            least = self.config.min_new_tokens
+            raise ConfigError(f"min_new_tokens is {least}, but this model reads {context} tokens in all")
         StopStrings(stop_strings)  # raises for those that are none
         self.template = make_template(template or settings.template, model.tokenizer, settings.begin)
         self._stops = (*stop_strings, *self.template.stop_strings)
@@ -293,13 +301,3 @@ class ChatSession:
             message = Message("assistant", content)
             answer = Turn(message, self.template.around("assistant", reply.content))
             self._history.exchanges.append(Exchange(user, answer))
-
-
-def _check(config: ContinuationConfig, context: int) -> None:
-    """Check settings for a conversation with a model that reads `context` tokens. Raises ConfigError."""
-    if config.past_context == "slide":
-        raise ConfigError("past_context is slide, but a conversation drops its oldest exchanges instead: leave it out")
-    if config.num_return_sequences > 1:
-        raise ConfigError(f"num_return_sequences is {config.num_return_sequences}: a conversation has one reply each")
-    if config.shortest >= context:
-        raise ConfigError(f"min_new_tokens is {config.min_new_tokens}, but this model reads {context} tokens in all")

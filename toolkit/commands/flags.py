@@ -73,7 +73,7 @@ def parse_flags(command: type[T] | T, program: str, arguments: Sequence[str]) ->
     if asked_for_help:
         emit(help_page(page, program, command if isinstance(command, type) else type(command)))
         sys.exit(0)
-    complaint = "\n".join(line for line in map(_unboxed, complaint.splitlines()) if re.search(r"\w", line))
+    complaint = "\n".join(line.strip("│| ") for line in complaint.splitlines() if re.search(r"\w", line))
     flags = [
         name for group in groups_of(page) for shown, _ in group.entries for name in re.findall(r"--[\w.-]+", shown)
     ]
@@ -106,10 +106,6 @@ def _printed(redirect: Callable, command: type, program: str, arguments: Sequenc
     with redirect(page), suppress(SystemExit):
         _read(command, program, arguments)
     return page.buffer.getvalue().decode()
-
-
-def _unboxed(line: str) -> str:
-    return line.strip("│| ")
 
 
 def _sentence(complaint: str, flags: list[str], command: type) -> str:
@@ -168,7 +164,10 @@ def _unknown(words: list[str], flags: list[str]) -> str:
     if unknown is None:
         switch = ": a flag is on by itself, and off as --no-…" if words[0].lower() in ("true", "false") else ""
         return f"{words[0]!r} is a word too many{switch}"
-    if (renamed := _new_name(unknown)) in flags:
+    from toolkit.training.config import RENAMED  # here, because it is needed for mistakes only
+
+    renamed = f"--{RENAMED.get(unknown.removeprefix('--').replace('-', '_'), '').replace('_', '-')}"
+    if renamed in flags:
         return f"there is no flag {unknown} any more: it is called {renamed} now"
     meant = max(flags, key=lambda flag: _likeness(unknown, flag), default="")
     if not meant or _likeness(unknown, meant) < 0.7:
@@ -176,20 +175,11 @@ def _unknown(words: list[str], flags: list[str]) -> str:
     return f"there is no flag {unknown}: did you mean {meant}?"
 
 
-def _new_name(flag: str) -> str | None:
-    """Look up the flag that one of an earlier version has become."""
-    from toolkit.training.config import RENAMED  # here, because it is needed for mistakes only
-
-    name = RENAMED.get(flag.removeprefix("--").replace("-", "_"))
-    return name and f"--{name.replace('_', '-')}"
-
-
 def _likeness(unknown: str, flag: str) -> float:
     """Compare two names, from 0 to 1.
 
-    A flag may be written without its group (--updates for --training.updates), or be cut short.
-
-    Short for --training.learning-rate are its first letters (--training.lr) and its beginning (--learning).
+    A flag may be written without its group (--updates for --training.updates), or be cut short: to its first letters
+    (--training.lr) or its beginning (--learning for --training.learning-rate).
     """
     unknown = unknown.replace("_", "-").lower()
     group, _, name = unknown.removeprefix("--").rpartition(".")

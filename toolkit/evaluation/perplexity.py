@@ -57,6 +57,7 @@ def pooled(parts: Iterable[Perplexity]) -> Perplexity:
     return perplexity(math.fsum(part.loss * part.tokens for part in parts), tokens, size)
 
 
+@dataclass
 class MarkedTexts:
     """The ids of texts that come in pieces, with BOS and EOS of each, and the bytes of what has been read so far.
 
@@ -64,21 +65,21 @@ class MarkedTexts:
     separator: bytes between two documents, for which an EOS stands.
     """
 
-    def __init__(
-        self, pieces: Iterable[tuple[str, bool]], tokenizer: Tokenizer, begin: bool, end: bool, separator: int = 0
-    ):
-        self._pieces, self._tokenizer, self._separator = pieces, tokenizer, separator
-        self._first, self._last = ([BOS] if begin else []), ([EOS] if end else [])
-        self.bytes = 0
+    pieces: Iterable[tuple[str, bool]]
+    tokenizer: Tokenizer
+    begin: bool
+    end: bool
+    separator: int = 0
+    bytes: int = 0
 
     def __iter__(self) -> Iterator[tuple[list[int], bool]]:
         """Yield the ids of every piece, and whether they end a document."""
-        begin = self._first
-        for text, ends in self._pieces:
-            ids = self._tokenizer.encode(text)
-            self.bytes += len(text.encode()) + (self._separator if ends else 0)
-            yield [*begin, *ids, *(self._last if ends else ())], ends
-            begin = self._first if ends else []
+        begins = True
+        for text, ends in self.pieces:
+            ids = self.tokenizer.encode(text)
+            self.bytes += len(text.encode()) + (self.separator if ends else 0)
+            yield [BOS] * (begins and self.begin) + ids + [EOS] * (ends and self.end), ends
+            begins = ends
 
 
 def windows(parts: Iterable[tuple[Sequence[int], bool]], length: int, overlap: int = 0) -> Iterator[Window]:

@@ -87,15 +87,14 @@ class ForeignSentencePieceTokenizer(ForeignTokenizer):
 
         Raises ModelError for a model that is damaged.
         """
-        self._target, self._source, self._reads_sources = target, source, reads_sources
+        self.models, self._reads_sources = (target, source), reads_sources  # of targets (or of everything), of sources
         models = [open_processor(model, origin) for model in (target, source) if model is not None]
         self._processor = models[-1] if reads_sources else models[0]
         super().__init__(pieces, rows, [_surface(piece, models) for piece in pieces])
 
     def __reduce__(self) -> tuple[type, tuple]:
         """Pickle the models, for the processes of training."""
-        models = self._target, self._source
-        return type(self), (self.pieces, self.rows, *models, "the tokenizer", self._reads_sources)
+        return type(self), (self.pieces, self.rows, *self.models, "the tokenizer", self._reads_sources)
 
     @classmethod
     def _from_fields(cls, values: Mapping[str, Any], path: Path) -> "ForeignSentencePieceTokenizer":
@@ -109,15 +108,10 @@ class ForeignSentencePieceTokenizer(ForeignTokenizer):
         target, source = (model and base64.b64encode(model).decode() for model in self.models)
         return {"pieces": self.pieces, "rows": self.rows, "target": target, "source": source}
 
-    @property
-    def models(self) -> tuple[bytes, bytes | None]:
-        """The serialised models, of targets (or of everything) and of sources."""
-        return self._target, self._source
-
     @cached_property
     def source(self) -> "ForeignSentencePieceTokenizer":
         """The tokenizer for the texts that a translator reads."""
-        return type(self)(self.pieces, self.rows, self._target, self._source, reads_sources=True)
+        return type(self)(self.pieces, self.rows, *self.models, reads_sources=True)
 
     def encode(self, text: str) -> list[int]:
         language = _LANGUAGE.match(text) if self._reads_sources else None
