@@ -165,7 +165,7 @@ class new_directory(replaced_directory):  # noqa: N801  (as above)
         self.path = path.resolve()  # a link keeps being a link
 
     def _check(self) -> None:
-        """Whatever is there by now: the result is made first, and kept."""
+        pass  # whatever is there by now: the result is made first, and kept
 
     def _put_in_place(self) -> None:
         self._flush()
@@ -194,7 +194,6 @@ class new_directory(replaced_directory):  # noqa: N801  (as above)
 
 
 def _prefix(path: Path) -> str:
-    """Give the beginning of all temporary names of something."""
     return f"{TEMPORARY}{path.name[:_MOST_SHOWN]}."
 
 
@@ -226,7 +225,7 @@ def remove_leftovers(directory: Path, deep: bool = True) -> None:
 
 
 def is_leftover(path: Path) -> bool:
-    """Does the name say that it is temporary?"""
+    """Say if a name is that of something temporary."""
     return path.name.startswith(TEMPORARY) and path.name.endswith(TEMPORARY_END)
 
 

@@ -177,14 +177,9 @@ class LanguageModel(TextModel):
         bad_words: Sequence[str] = (),
         **settings: Unpack[ContinuationSettings],
     ) -> "ChatSession":
-        """Begin a conversation with the model, which remembers it by being sent all of it again.
+        """Begin a conversation with the model; see `ChatSession` for the arguments and for what is refused.
 
-        system: says how the assistant is to answer. template: how messages are written, "control" or "plain"; None for
-        the one that the model was taught. The other settings are those of `ContinuationConfig`, but that nothing is
-        sampled unless do_sample says so.
-
-        Raises ModelError for a model that was taught no template where none is given, ConfigError for a setting that
-        does not fit, and DataError for a system message that the model cannot read.
+        settings: those of `ContinuationConfig`, but that nothing is sampled unless do_sample says so.
         """
         from toolkit.chat import ChatSession
 

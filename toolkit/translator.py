@@ -187,7 +187,12 @@ class Translator(TextModel):
         that is too long, and ids that this model does not have.
         """
         texts, where = listed(sources, "text", where)
-        given = [targets] if isinstance(sources, str) else _targets(targets)
+        if isinstance(sources, str):
+            given = [targets]
+        elif isinstance(targets, str | bytes) or not isinstance(targets, Iterable):
+            raise ConfigError(f"the sources are a list, and the targets {targets!r:.60}: give a list of as many")
+        else:
+            given = list(targets)
         if len(texts) != len(given):
             raise DataError(
                 f"{counted(len(texts), 'source')} and {counted(len(given), 'target')} are given: each needs the other"
@@ -293,7 +298,6 @@ class Translator(TextModel):
                 )
 
     def _prefix_ids(self, prefixes: Sequence[str], config: GenerationConfig, where: Where) -> list[list[int]]:
-        """Give the ids that outputs begin with."""
         most = self.model.config.max_length - max(config.shortest, 1)
         for number, prefix in enumerate(prefixes, start=1):
             check_length(prefix, f"the prefix of {where(number)}", self.model.config.max_length)
@@ -336,7 +340,6 @@ def _ids_of(given: Iterable[int], name: str) -> list[int]:
 
 
 def _distinct(translations: list[Translation]) -> list[Translation]:
-    """Keep the first of those with the same text."""
     first: dict[str, Translation] = {}
     for each in translations:
         first.setdefault(each.text, each)
@@ -344,7 +347,6 @@ def _distinct(translations: list[Translation]) -> list[Translation]:
 
 
 def _each(prefix: str | Iterable[str], count: int) -> list[str] | None:
-    """Give a prefix for each of `count` texts."""
     if isinstance(prefix, str):
         return [prefix] * count if prefix else None
     prefixes = text_list(prefix, "prefixes", "prefix {}".format)
@@ -353,10 +355,3 @@ def _each(prefix: str | Iterable[str], count: int) -> list[str] | None:
             f"prefix is a list of {len(prefixes)} for {counted(count, 'text')}: give one for each, or one for all"
         )
     return prefixes
-
-
-def _targets(given: Iterable[Target]) -> list[Target]:
-    """List the translations that belong to a list of sources."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise ConfigError(f"the sources are a list, and the targets {given!r:.60}: give a list of as many")
-    return list(given)

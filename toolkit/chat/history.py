@@ -6,7 +6,7 @@ A file is a line of JSON, {"messages": [{"role": …, "content": …}, …]}, as
 import codecs
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -72,16 +72,11 @@ class Sent(NamedTuple):
         """Show the ids to a person. read: the ids that the model has read last."""
         ids, roles = self.ids, [role for role, part in self.parts for _ in part]
         pieces = [tokenizer.piece(token) for token in ids]
-        return Prompt(ids, pieces, roles, visible_text(ids, tokenizer), self.dropped, common_prefix(read, ids[:-1]))
-
-
-def visible_text(ids: Iterable[int], tokenizer: Tokenizer) -> str:
-    """Decode ids with their control symbols: <|user|>Hello<|end|>."""
-    groups = groupby(ids, CONTROL_IDS.__contains__)
-    return "".join(
-        "".join(map(tokenizer.piece, group)) if is_control else tokenizer.decode(list(group))
-        for is_control, group in groups
-    )
+        text = "".join(  # with control symbols: <|user|>Hello<|end|>
+            "".join(map(tokenizer.piece, group)) if is_control else tokenizer.decode(list(group))
+            for is_control, group in groupby(ids, CONTROL_IDS.__contains__)
+        )
+        return Prompt(ids, pieces, roles, text, self.dropped, common_prefix(read, ids[:-1]))
 
 
 class History:

@@ -52,7 +52,7 @@ def _write(text: str) -> None:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:
-    """The rows of a table as lines; columns whose numbers are in `left` have their cells at the left."""
+    """Lay out the rows of a table as lines; columns whose numbers are in `left` have their cells at the left."""
     rows = [[escaped(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     padded = (
@@ -87,7 +87,7 @@ def line_or_end() -> str | None:
 
 
 def has_more(stream: BinaryIO) -> bool:
-    """Does reading the stream give something, or its end, almost at once?  False where the system cannot say."""
+    """Say if reading the stream gives something, or its end, almost at once.  False where the system cannot say."""
     try:
         return bool(select.select([stream], [], [], _REFILL)[0])
     except (OSError, ValueError):  # a stream that is no file; on Windows, one that is no socket

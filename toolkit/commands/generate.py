@@ -100,8 +100,6 @@ def _cut(windows: Iterable[Window | None], size: int) -> Iterator[Window | None]
 
 
 class _Work(Work):
-    """The continuing of prompts."""
-
     keys = ("prompt", "continuations")
 
     def __init__(self, command: Generate):
@@ -115,7 +113,6 @@ class _Work(Work):
         return self._model.encode([line], self._longer if cut else self._command.generation, str)
 
     def _answers(self, window: Window, cut: Sequence[int] = ()) -> list[str]:
-        """Give the output of every prompt, without the last line end."""
         command = self._command
         where = window.where if window.name != "the prompts" else lambda number: f"prompt {window.before + number}"
         found = self._model.generate_n(

@@ -77,12 +77,12 @@ def text_windows(texts: Iterable[str], partner: Path | None = None, needed: str 
 
 
 def is_input(path: Path | None) -> bool:
-    """Does a path mean standard input?"""
+    """Say if a path means standard input."""
     return str(path) == "-"
 
 
 def is_same_file(one: Path, other: Path | None = None) -> bool:
-    """Are two names one file? Without the second: does standard output write to it?"""
+    """Say if two names are one file, or, without the second, if standard output writes to it."""
     with suppress(OSError, ValueError, AttributeError):  # where one is no file
         there = os.fstat(sys.stdout.fileno()) if other is None else other.stat()
         return stat.S_ISREG(there.st_mode) and os.path.samestat(one.stat(), there)
@@ -171,7 +171,6 @@ def _windows(
 
 
 def _spoken(lines: Iterable[str]) -> int:
-    """Count those that are not blank."""
     return sum(not line.isspace() for line in lines if line)
 
 

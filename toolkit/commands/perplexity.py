@@ -28,9 +28,8 @@ class MeasurePerplexity:
     Every token is predicted once, from those before it within the model's context, in one deterministic pass. Files
     may be larger than memory. Perplexities compare models of one tokenizer, bits per byte compare any.
 
-    A model that knows marks reads every document after a begin mark and predicts its end mark. Where there are no
-    documents (none), and with any other model, a file is one text: its first token is not predicted without a begin
-    mark, its end never.
+    A model that knows BOS reads every document after it and predicts its EOS. Where there are no documents (none), and
+    with any other model, a file is one text: its first token is not predicted without BOS, its end never.
     """
 
     files: Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]]
@@ -39,7 +38,7 @@ class MeasurePerplexity:
     overlap: int = 0
     """Tokens of a window of the context that the next one reads again; more is slower, and nearer to reading it all."""
     documents: Literal["auto", "none", "file", "line", "blank"] = "auto"
-    """What has an end mark: each file, line, or text between blank lines; auto: blank if the model knows marks."""
+    """What ends with EOS: each file, line, or text between blank lines; auto: blank if the model knows BOS."""
     json: bool = False
     """Print one JSON object instead of text."""
     workers: Workers = None

@@ -37,7 +37,7 @@ class Score:
     or {"source": text, "ids": [...]}, or what `toolkit translate --json` wrote, whose translations are scored by their
     ids. A text has the score of the ids that it is tokenized to, which need not be those that the model wrote.
 
-    Every translation gives a line: score, log-probability and number of tokens, end mark included, separated by tabs.
+    Every translation gives a line: score, log-probability and number of tokens, EOS included, separated by tabs.
     The score is the log-probability divided by tokens ** length penalty. Two empty lines give an empty line.
     """
 
@@ -85,8 +85,6 @@ class Score:
 
 
 class _Work(Work):
-    """The scoring of windows."""
-
     def __init__(self, command: Score):
         super().__init__(command)
         self._translator = load_translator(command.model, instead="toolkit perplexity")
@@ -110,7 +108,7 @@ class _Work(Work):
         return Answer(outputs, [*map(window.where, long)])
 
     def _fitting(self, request: Request) -> Request:
-        """The request, without translations where it is too long and long ones are skipped."""
+        """Take the translations from a request that is too long, where such are skipped."""
         if self._command.long_lines == "skip" and request.targets is not None:
             try:
                 self._translator.encode([request.source], str)
@@ -127,7 +125,6 @@ class _Work(Work):
 
 
 def _requests(window: Window, long_lines: LongLines) -> Iterator[Request]:
-    """Read the request of every line."""
     for place, line in enumerate(window.lines):
         target = None if window.partners is None else window.partners[place]
         if long_lines == "skip" and max(len(line), len(target or "")) > LONGEST_LINE:
@@ -153,7 +150,7 @@ def _request(line: str, where: str) -> tuple[str, list[Target]]:
 
 
 def _target(value: Any, where: str) -> Target:
-    """The ids of a translation, and without them its text."""
+    """Read the ids of a translation, and without them its text."""
     found = None
     if isinstance(value, dict):
         found = next((value[name] for name in ("ids", "target", "text") if name in value), None)

@@ -84,7 +84,6 @@ class Translate:
 
     @property
     def _written(self) -> bool:
-        """Do results go to a file?"""
         return self.output is not None and not is_input(self.output)
 
     def _check(self) -> None:
@@ -118,8 +117,6 @@ class Translate:
 
 
 class _Work(Work):
-    """The translating of windows."""
-
     def __init__(self, command: Translate):
         super().__init__(command)
         self._translator = load_translator(command.model)

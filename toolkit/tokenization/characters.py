@@ -132,14 +132,14 @@ class CharacterTokenizer(SymbolTokenizer):
 
     @cached_property
     def _ids(self) -> np.ndarray:
-        """The id of every code point, (0x110000,) uint16; 0 for those that are not known."""
+        """Map every code point to its id, (0x110000,) uint16; 0 for those that are not known."""
         ids = np.zeros(_CODE_POINTS, np.uint16)
         ids[self._points[FIRST_TOKEN:]] = np.arange(FIRST_TOKEN, self.vocab_size)
         return ids
 
     @cached_property
     def _points(self) -> np.ndarray:
-        """The code point of every id, (V,); U+FFFD for <unk>."""
+        """Map every id to its code point, (V,); U+FFFD for <unk>."""
         points = np.zeros(self.vocab_size, "<u4")
         points[UNK] = ord(REPLACEMENT)
         points[FIRST_TOKEN:] = code_points(self.characters)

@@ -128,7 +128,6 @@ class ForeignSentencePieceTokenizer(ForeignTokenizer):
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        """The ids of the pieces that a text can have."""
         return {piece: index for index, piece in enumerate(self.pieces) if index >= FIRST_TOKEN and self.surface(index)}
 
     @cached_property

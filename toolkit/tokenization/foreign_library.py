@@ -56,7 +56,6 @@ class LibraryTokenizer(ForeignTokenizer):
         super().__init__(piece_names(self.tokens, rows), rows, surfaces)
 
     def __reduce__(self) -> tuple[type, tuple]:
-        """Pickle what it was made of."""
         return type(self), (self.content, self.rows, self._origin)
 
     @classmethod
@@ -88,7 +87,6 @@ class LibraryTokenizer(ForeignTokenizer):
 
     @cached_property
     def _ours(self) -> dict[int, int]:
-        """Our ids of the foreign ones that a text can have."""
         pairs = [*enumerate(self.rows)][FIRST_TOKEN:]
         return {foreign: index for index, foreign in pairs if foreign not in self._special}
 
