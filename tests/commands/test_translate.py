@@ -157,12 +157,12 @@ def test_control_c_ends_all_processes_without_a_traceback(tiny_model, tmp_path):
     with subprocess.Popen(
         [sys.executable, "-m", "toolkit", *map(str, arguments)], stderr=subprocess.PIPE, start_new_session=True
     ) as running:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not list(tmp_path.glob(".toolkit*")):
             time.sleep(0.02)
         time.sleep(0.2)
         os.killpg(running.pid, signal.SIGINT)
-        assert running.wait(timeout=20) == 130
+        assert running.wait(timeout=60) == 130
         assert running.stderr.read().strip() == b""
     with pytest.raises(ProcessLookupError):
         os.killpg(running.pid, 0)

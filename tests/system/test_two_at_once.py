@@ -43,8 +43,11 @@ def test_a_run_that_is_being_prepared_is_left_alone(room: Callable, capfd, monke
     assert last_update() == 2
 
 
-def test_the_first_of_two_starts_fails_and_the_second_has_the_directory(room: Callable, capfd) -> None:
+def test_the_first_of_two_starts_fails_and_the_second_has_the_directory(
+    room: Callable, capfd, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its clean-up, for its data are wrong, takes nothing from the one that waits for the directory."""
+    monkeypatch.setattr(lock, "_PATIENCE", 60)  # on a loaded machine
     here = room(TRAIN)
     with started(TRAIN.replace("--model.vocab-size 400", "--model.vocab-size 300"), stderr=subprocess.PIPE) as process:
         wait_for(here / "new" / "settings.json", process)
