@@ -12,7 +12,7 @@ from toolkit.errors import ConfigError
 from toolkit.models.reward import ActorCriticConfig, settings_like
 from toolkit.models.storage import load_model
 from toolkit.preference.ppo import PromptBatch
-from toolkit.preference.ppo_trainer import Minibatches
+from toolkit.preference.ppo_trainer import minibatches
 
 
 def test_it_learns_to_write_what_is_liked(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_minibatches_have_every_reply_once_a_pass_and_are_made_when_they_are_nee
         calls.append(1)
         return list(range(30))
 
-    batches = Minibatches(make, task, [1, 2])
+    batches = minibatches(make, task.config, [1, 2])
     assert len(batches) == 12
     assert not calls
     found = [batches[index] for index in range(12)]
@@ -133,7 +133,7 @@ def test_minibatches_have_every_reply_once_a_pass_and_are_made_when_they_are_nee
     assert all(sorted(each) == list(range(30)) for each in passes)
     assert passes[0] != passes[1] != passes[2]
     assert {len(batch) for batch in found} == {7, 8}
-    assert [Minibatches(make, task, [1, 2])[index] for index in range(12)] == found
+    assert [minibatches(make, task.config, [1, 2])[index] for index in range(12)] == found
     with pytest.raises(IndexError):
         batches[12]
 

@@ -292,13 +292,13 @@ class SharedDecoding:
 
 
 class _Worker:
-    """Decodes the share of one process."""
+    """Decodes the share of one process; a spawned one reads the model again."""
 
-    def __init__(self, model: Seq2Seq, where: str):
-        self._model, self._where, self._packed = model, where, PackedWeights()
+    def __init__(self, model: Seq2Seq | None, where: str):
+        self._model, self._where, self._packed = model or load_model(Path(where)), where, PackedWeights()
 
     def __reduce__(self) -> tuple:
-        return _read_again, (self._where,)
+        return _Worker, (None, self._where)
 
     def __call__(self, arguments: tuple) -> list[list[Hypothesis]]:
         with self._threads.limit(limits=1, user_api="blas"), np.errstate(all="ignore"):
@@ -307,10 +307,6 @@ class _Worker:
     @cached_property
     def _threads(self) -> ThreadpoolController:
         return ThreadpoolController()
-
-
-def _read_again(where: str) -> _Worker:
-    return _Worker(load_model(Path(where)), where)
 
 
 def deal(lengths: Sequence[int], workers: int) -> list[list[int]]:

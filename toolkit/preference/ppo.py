@@ -4,7 +4,6 @@ The task: it writes replies, turns their rewards into advantages, and knows the 
 `ppo_trainer`.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,6 +27,7 @@ from toolkit.preference.replies import (
     reply_log_probs,
     write_replies,
 )
+from toolkit.training.config import check_ranges
 from toolkit.training.task import Task
 
 
@@ -50,21 +50,7 @@ class PPOConfig:
 
     def __post_init__(self) -> None:
         """Raise ConfigError where a setting is out of range."""
-        for name, value in vars(self).items():
-            if not math.isfinite(value):
-                raise ConfigError(f"{name} is {value}: it must be a finite number")
-        for name in ("prompts", "ppo_epochs", "minibatches", "max_new_tokens"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least 1")
-        for name in ("clip", "value_clip", "temperature"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be above 0")
-        for name in ("kl_coef", "vf_coef"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must not be negative")
-        for name in ("gamma", "gae_lambda"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must lie between 0 and 1")
+        check_ranges(self, _RANGES)
         if self.minibatches > self.prompts:
             raise ConfigError(f"{self.prompts} prompts cannot be divided into {self.minibatches} minibatches")
 
@@ -72,6 +58,14 @@ class PPOConfig:
     def updates(self) -> int:
         """Count the updates of an iteration."""
         return self.ppo_epochs * self.minibatches
+
+
+_RANGES = (
+    ("prompts ppo_epochs minibatches max_new_tokens", lambda x: x >= 1, "be at least 1"),
+    ("clip value_clip temperature", lambda x: x > 0, "be above 0"),
+    ("kl_coef vf_coef", lambda x: x >= 0, "not be negative"),
+    ("gamma gae_lambda", lambda x: 0 <= x <= 1, "lie between 0 and 1"),
+)
 
 
 class Rollout(NamedTuple):

@@ -9,12 +9,13 @@ import numpy as np
 from toolkit.errors import ConfigError
 from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardModel, settings_like
-from toolkit.preference.ppo import PPOTask, PromptBatch, ReplySums, Rollout
+from toolkit.preference.ppo import PPOConfig, PPOTask, PromptBatch, ReplySums, Rollout
 from toolkit.preference.replies import Episode
 from toolkit.preference.reward import ModelScore
 from toolkit.tokenization import Tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
+from toolkit.training.task import Lazy
 from toolkit.training.trainer import Evaluation, Trainer, no_more_scores
 
 # Validation draws the same random numbers every time, and training never these.
@@ -61,7 +62,7 @@ class PPOTrainer(Trainer):
         model.begin_from(reference, critic)
 
     def epoch_batches(self, epoch: int) -> Sequence[list[Rollout]]:
-        return Minibatches(lambda: self._rollouts(epoch), self.task, [self.config.seed, epoch])
+        return minibatches(lambda: self._rollouts(epoch), self.task.config, [self.config.seed, epoch])
 
     def may_stop(self) -> bool:
         return self.state.update % self.task.config.updates == 0
@@ -108,24 +109,18 @@ def _indifferent(policy: GPT) -> RewardModel:
     return model
 
 
-class Minibatches(Sequence[list[Rollout]]):
-    """The minibatches of an iteration: in every pass all of its replies once, in another order.
+def minibatches(make: Callable[[], list[Rollout]], config: PPOConfig, seed: list[int]) -> Sequence[list[Rollout]]:
+    """Divide an iteration into minibatches: in every pass all of its replies once, in another order.
 
-    Replies are written when the first minibatch is asked for, and not where only their number is: what a resumed run
-    asks of the iteration that is done.
+    Replies are written when the first minibatch is asked for: a resumed run asks of the iteration that is done only
+    how many there are.
     """
+    rollouts: list[Rollout] = []
 
-    def __init__(self, make: Callable[[], list[Rollout]], task: PPOTask, seed: list[int]):
-        self._make, self._config, self._seed = make, task.config, seed
-        self._rollouts: list[Rollout] = []
+    def minibatch(index: int) -> list[Rollout]:
+        rollouts.extend(() if rollouts else make())
+        turn, place = divmod(index, config.minibatches)
+        order = np.random.default_rng([*seed, turn]).permutation(len(rollouts))
+        return [rollouts[number] for number in np.array_split(order, config.minibatches)[place]]
 
-    def __len__(self) -> int:
-        return self._config.updates
-
-    def __getitem__(self, index: int) -> list[Rollout]:
-        if not 0 <= index < len(self):
-            raise IndexError(index)
-        self._rollouts = self._rollouts or self._make()
-        turn, place = divmod(index, self._config.minibatches)
-        order = np.random.default_rng([*self._seed, turn]).permutation(len(self._rollouts))
-        return [self._rollouts[number] for number in np.array_split(order, self._config.minibatches)[place]]
+    return Lazy(config.updates, minibatch)

@@ -50,7 +50,7 @@ class TrainerState:
     seconds: float = 0.0  # spent in updates
     tokens: int = 0
     scores: dict[str, Any] = field(default_factory=dict)  # of the last validation
-    averages: dict[str, float] = field(default_factory=dict)  # sums since the last line of the log: see `Metrics`
+    averages: dict[str, float] = field(default_factory=dict)  # sums since the last line of the log
 
 
 _SCHEMAS = {int: Whole(0), float: Number(), dict: OBJECT}

@@ -1,6 +1,7 @@
 """The settings of a training run, and the difference between two sets of them."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
@@ -51,13 +52,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         """Raise ConfigError where a setting is out of range."""
-        for name, value in vars(self).items():
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ConfigError(f"{name} is {value}: it must be a finite number")
-        for names, fits, demand in _RANGES:
-            for name in names.split():
-                if not fits(getattr(self, name)):
-                    raise ConfigError(f"{name} is {getattr(self, name)}: it must {demand}")
+        check_ranges(self, _RANGES)
         for each in fields(self):
             choices, value = get_args(each.type), getattr(self, each.name)
             if choices and value not in choices:
@@ -70,6 +65,17 @@ _RANGES = (
     ("beta1 beta2 label_smoothing subword_alpha ema", lambda x: 0 <= x < 1, "be at least 0 and below 1"),
     ("learning_rate eps", lambda x: x > 0, "be above 0"),
 )
+
+
+def check_ranges(config: Any, ranges: Sequence[tuple[str, Callable[[float], bool], str]]) -> None:
+    """Raise ConfigError where a number is not finite or out of range.  ranges: (names, test, what a value must)."""
+    for name, value in vars(config).items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ConfigError(f"{name} is {value}: it must be a finite number")
+    for names, fits, demand in ranges:
+        for name in names.split():
+            if not fits(getattr(config, name)):
+                raise ConfigError(f"{name} is {getattr(config, name)}: it must {demand}")
 
 
 def flat_settings(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:

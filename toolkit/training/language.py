@@ -18,7 +18,7 @@ from toolkit.models.gpt import GPT, GPTBatch, text_batch
 from toolkit.models.reward import copy_values
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
-from toolkit.training.task import Bucketed, Share, Task, label_prior
+from toolkit.training.task import Bucketed, Lazy, Share, Task, label_prior
 
 
 class Windows:
@@ -37,10 +37,11 @@ class Windows:
         """Return where the text begins, and how many tokens are predicted in it."""
         return number, min(self.length, len(self.stream) - 1 - number)
 
-    def batches(self, tokens_per_batch: int, rng: np.random.Generator) -> "DrawnWindows":
+    def batches(self, tokens_per_batch: int, rng: np.random.Generator) -> Sequence[Array]:
         count = max(1, tokens_per_batch // self.length)
         seeds, places = rng.integers(1 << 62, size=2).tolist(), len(self.stream) - self.length
-        return DrawnWindows(seeds, max(1, len(self.stream) // (count * self.length)), count, places)
+        batches = max(1, len(self.stream) // (count * self.length))
+        return Lazy(batches, lambda index: np.random.default_rng([*seeds, index]).integers(places, size=count))
 
     def in_order(self, tokens_per_batch: int) -> list[Array]:
         begins = np.arange(0, len(self.stream) - 1, self.length)
@@ -49,21 +50,6 @@ class Windows:
 
     def split(self, numbers: Array, parts: int) -> list[Array]:
         return np.array_split(numbers, parts)
-
-
-class DrawnWindows(Sequence[Array]):
-    """`batches` batches of `count` windows, each drawn when it is asked for: the same seeds draw the same."""
-
-    def __init__(self, seeds: list[int], batches: int, count: int, places: int):
-        self._seeds, self._batches, self._count, self._places = seeds, batches, count, places
-
-    def __len__(self) -> int:
-        return self._batches
-
-    def __getitem__(self, index: int) -> Array:
-        if not 0 <= index < self._batches:
-            raise IndexError(index)
-        return np.random.default_rng([*self._seeds, index]).integers(self._places, size=self._count)
 
 
 class Documents(Bucketed):
@@ -137,8 +123,7 @@ class LanguageTask(Task):
 
     length: T, tokens that are predicted in one text at most. whole: texts are documents (see `Documents`), not windows
     of the stream. mask: which tokens count (None: all). valid_bytes: UTF-8 bytes that the validation tokens which count
-    stand for; 0 for unknown. Texts of a batch lie one after the other, and none sees another: each is a sequence of
-    `Rows` by itself, so that nothing is padded and nothing leaks.
+    stand for; 0 for unknown. Every text is a sequence of `Rows` by itself: nothing is padded, and none sees another.
     """
 
     def __init__(
@@ -153,10 +138,15 @@ class LanguageTask(Task):
         mask: Mask | None = None,
     ):
         self._made_of = (train, valid, length, whole, smoothing, vocab_size, valid_bytes, mask)
-        if smoothing and not vocab_size:
-            raise ConfigError("label smoothing needs the size of the vocabulary")
+        prior = None
+        if smoothing:
+            if not vocab_size:
+                raise ConfigError("label smoothing needs the size of the vocabulary")
+            occurs = np.arange(vocab_size) >= len(SPECIAL_TOKENS)
+            occurs[EOS] = True  # the only special token that a text is labelled with
+            prior = label_prior(occurs)
         sets = (Documents(store, length) if whole else Windows(store.values, length) for store in (train, valid))
-        super().__init__(*sets, smoothing, _text_prior(vocab_size) if smoothing else None)
+        super().__init__(*sets, smoothing, prior)
         self.mask, self.valid_bytes = mask, valid_bytes
 
     def __reduce__(self) -> tuple:
@@ -179,13 +169,6 @@ class LanguageTask(Task):
         if self.valid_bytes:
             scores["bits_per_byte"] = sums.negative_log_likelihood / math.log(2) / self.valid_bytes
         return scores
-
-
-def _text_prior(vocab_size: int) -> Array:
-    """Smooth towards the end mark and all tokens of text, not towards the other special ones.  Shapes: -> (V,)."""
-    occurs = np.arange(vocab_size) >= len(SPECIAL_TOKENS)
-    occurs[EOS] = True
-    return label_prior(occurs)
 
 
 # How far the first row of a new mark is from the mean of all rows, in standard deviations of these.

@@ -7,9 +7,9 @@ to AdamW.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 
@@ -119,20 +119,16 @@ class Muon:
         """
         views = [parameter.view(stretch) for stretch in (theta, gradient, momentum)]
         for parts in zip(*(np.split(view, parameter.splits, axis=1) for view in views), strict=True):
-            self._move(*parts, learning_rate, scale)
-
-    def _move(self, theta: Array, gradient: Array, momentum: Array, learning_rate: float, scale: float) -> None:
-        """Shapes: all (m, n), of one order in memory."""
-        if theta.flags.f_contiguous:  # the transpose becomes orthogonal with it, and lies in memory row after row
-            theta, gradient, momentum = theta.T, gradient.T, momentum.T
-        g = gradient * scale
-        momentum *= self.momentum
-        momentum += g
-        g += self.momentum * momentum
-        theta *= 1 - learning_rate * self.adam.weight_decay
-        step = orthogonalized(g)
-        step *= learning_rate * _ADAM_SIZE * max(theta.shape) ** 0.5
-        theta -= step
+            # The transpose becomes orthogonal with it, and lies in memory row after row.
+            theta, gradient, momentum = (part.T for part in parts) if parts[0].flags.f_contiguous else parts
+            g = gradient * scale
+            momentum *= self.momentum
+            momentum += g
+            g += self.momentum * momentum
+            theta *= 1 - learning_rate * self.adam.weight_decay
+            step = orthogonalized(g)
+            step *= learning_rate * _ADAM_SIZE * max(theta.shape) ** 0.5
+            theta -= step
 
 
 def make_optimizer(config: TrainingConfig) -> Adam | Muon:
@@ -179,13 +175,18 @@ def partition(model: Model, optimizer: Adam | Muon, count: int) -> list[list[Sha
     if isinstance(optimizer, Adam):
         bounds = [size * i // count for i in range(count + 1)]
         return [[Shard(slice(*bounds[i : i + 2]), None)] for i in range(count)]
+
+    def cost(parameter: Parameter) -> int:
+        return min(parameter.shape) * int(np.prod(parameter.shape))
+
     shards: list[list[Shard]] = [[] for _ in range(count)]
     work = [0] * count
-    maps = sorted(_maps(model), key=lambda shard: -_cost(shard.map))
-    for shard in maps:
+    places = [(each, begin) for each, begin in model.places() if each.splits is not None and min(each.shape) > 1]
+    maps = [Shard(slice(begin, begin + int(np.prod(each.shape))), each) for each, begin in places]
+    for shard in sorted(maps, key=lambda shard: -cost(shard.map)):
         worker = work.index(min(work))
         shards[worker].append(shard)
-        work[worker] += _cost(shard.map)
+        work[worker] += cost(shard.map)
     end = 0
     for stretch in [*sorted((shard.stretch for shard in maps), key=lambda each: each.start), slice(size, size)]:
         bounds = [end + (stretch.start - end) * i // count for i in range(count + 1)]
@@ -194,16 +195,6 @@ def partition(model: Model, optimizer: Adam | Muon, count: int) -> list[list[Sha
                 shards[i].append(Shard(slice(*bounds[i : i + 2]), None))
         end = stretch.stop
     return shards
-
-
-def _maps(model: Model) -> Iterator[Shard]:
-    for parameter, start in model.places():
-        if parameter.splits is not None and min(parameter.shape) > 1:
-            yield Shard(slice(start, start + int(np.prod(parameter.shape))), parameter)
-
-
-def _cost(parameter: Parameter) -> int:
-    return min(parameter.shape) * int(np.prod(parameter.shape))
 
 
 def move_average(average: Array, parameters: Array, step: int, decay: float) -> None:
@@ -254,26 +245,17 @@ def make_schedule(
     Raises ValueError for another name.
     """
 
-    def noam(update: int) -> float:
-        return learning_rate * width**-0.5 * min(update**-0.5, update * max(warmup, 1) ** -1.5)
-
-    def inverse_sqrt(update: int) -> float:
-        return learning_rate * min(_ramp(update, warmup), math.sqrt(max(warmup, 1) / update))
-
-    def cosine(update: int) -> float:
-        if update < warmup:
-            return learning_rate * _ramp(update, warmup)
+    def rate(update: int) -> float:
+        ramp = min(update / warmup, 1.0) if warmup else 1.0
+        if name == "noam":
+            return learning_rate * width**-0.5 * min(update**-0.5, update * max(warmup, 1) ** -1.5)
+        if name == "inverse_sqrt":
+            return learning_rate * min(ramp, math.sqrt(max(warmup, 1) / update))
+        if name == "constant" or update < warmup:
+            return learning_rate * ramp
         progress = min((update - warmup) / max(updates - warmup, 1), 1.0)
         return final + (learning_rate - final) * 0.5 * (1 + math.cos(math.pi * progress))
 
-    def constant(update: int) -> float:
-        return learning_rate * _ramp(update, warmup)
-
-    schedules = {"noam": noam, "inverse_sqrt": inverse_sqrt, "cosine": cosine, "constant": constant}
-    if name not in schedules:
+    if name not in (schedules := get_args(get_type_hints(TrainingConfig)["schedule"])):
         raise ValueError(f"unknown schedule {name!r}: one of {', '.join(schedules)}")
-    return schedules[name]
-
-
-def _ramp(update: int, warmup: int) -> float:
-    return min(update / warmup, 1.0) if warmup else 1.0
+    return rate

@@ -1,7 +1,7 @@
 """Task: what a model is trained on. It cuts its examples into batches, divides these, and knows their loss."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,8 +57,7 @@ class Task:
     A set has numbered examples: `batches(tokens_per_batch, rng)` and `in_order(tokens_per_batch)` return the numbers of
     each batch, drawn or always the same, and `split(numbers, parts)` divides a batch into parts of about equal work.
     `Bucketed` has all three. A subclass gives the two sets, and `batch`, where its model computes the loss of a batch
-    by cross-entropy, or else `sums`. `Trainer` calls `batches`, `validation_batches`, `split`, `loss` and `scores`, a
-    worker process only `loss`, to which shares go through a pipe. Where processes are spawned, the task is pickled too.
+    by cross-entropy, or else `sums`. Workers call `loss`: shares are pickled, and the task where processes are spawned.
 
     smoothing, prior: label smoothing in training, and the distribution (V,) that labels are smoothed towards.
     """
@@ -70,11 +69,9 @@ class Task:
         self.smoothing, self.prior = smoothing, prior
 
     def batches(self, epoch: int, tokens_per_batch: int, seed: int) -> Sequence[Share]:
-        """Return the batches of one epoch, counted from 0, of about `tokens_per_batch` tokens each; at least one.
-
-        The same arguments give the same batches, so that a resumed run sees them again.
-        """
-        return Shares("train", self.sets["train"].batches(tokens_per_batch, np.random.default_rng([seed, epoch])))
+        """Return the batches of one epoch, counted from 0; the same arguments give the same, as a resumed run needs."""
+        batches = self.sets["train"].batches(tokens_per_batch, np.random.default_rng([seed, epoch]))
+        return Lazy(len(batches), lambda index: Share("train", batches[index]))
 
     def validation_batches(self, tokens_per_batch: int) -> Sequence[Share]:
         """Return batches that cover the validation set once, always the same."""
@@ -82,7 +79,7 @@ class Task:
 
     def in_order(self, name: str, tokens_per_batch: int) -> Sequence[Share]:
         """Return batches that cover a set once, always the same."""
-        return Shares(name, self.sets[name].in_order(tokens_per_batch))
+        return [Share(name, numbers) for numbers in self.sets[name].in_order(tokens_per_batch)]
 
     def split(self, batch: Share, parts: int) -> list[Share]:
         """Divide a batch among `parts` workers, balanced by tokens; some shares may be empty."""
@@ -124,17 +121,19 @@ class Task:
         return self.scores(add_sums([self.loss(model, share, Tape(memory=memory)) for share in shares]))
 
 
-class Shares(Sequence[Share]):
-    """Batches of numbers as shares of a set, each made when it is asked for."""
+class Lazy(Sequence):
+    """A sequence of `count` items, each made by `make(index)` whenever it is asked for."""
 
-    def __init__(self, name: str, batches: Sequence[Array]):
-        self._name, self._batches = name, batches
+    def __init__(self, count: int, make: Callable[[int], Any]):
+        self._count, self._make = count, make
 
     def __len__(self) -> int:
-        return len(self._batches)
+        return self._count
 
-    def __getitem__(self, index: int) -> Share:
-        return Share(self._name, self._batches[index])
+    def __getitem__(self, index: int) -> Any:
+        if not 0 <= index < self._count:
+            raise IndexError(index)
+        return self._make(index)
 
 
 def add_sums(sums: Sequence[LossSums]) -> LossSums:

@@ -38,32 +38,6 @@ def no_more_scores(_model: Model) -> Evaluation:
     return Evaluation({}, [])
 
 
-class Metrics:
-    """Training figures since the last line of the log, out of sums that a checkpoint keeps.
-
-    sums: of all updates, by name, in a dictionary that is the caller's; empty where the log has just had its line.
-    """
-
-    def __init__(self, sums: dict[str, float]) -> None:
-        self._sums = sums
-
-    def add(self, sums: LossSums, norm: float, seconds: float) -> None:
-        """Count an update; `sums` may have fields beside those of `LossSums`, sums like them."""
-        own = {"updates": 1, "gradient_norms": norm, "seconds": seconds}
-        for name, value in {**sums._asdict(), **own}.items():
-            self._sums[name] = self._sums.get(name, 0) + value
-
-    def take(self) -> dict[str, float]:
-        """Return means over the tokens, or whatever else a task counts as such; the sums begin anew."""
-        sums = dict(self._sums)
-        self._sums.clear()
-        updates, norms, seconds, tokens = (
-            sums.pop(each) for each in ("updates", "gradient_norms", "seconds", "tokens")
-        )
-        means = {name: value / tokens for name, value in sums.items()}
-        return {**means, "gradient_norm": norms / updates, "tokens_per_second": round(tokens / seconds, 1)}
-
-
 class Trainer:
     """Trains one model on one task.
 
@@ -95,7 +69,6 @@ class Trainer:
         self._epoch_batches: tuple[int, Sequence] = (-1, [])
         self._show = not quiet and sys.stderr is not None and sys.stderr.isatty()
         self._quiet, self._start = quiet, start
-        self._metrics = Metrics(self.state.averages)
 
     def train(self, saved: Checkpoint | None = None) -> TrainerState:
         """Train to the last update, or until validation stops improving, or until a signal; everything is saved then.
@@ -138,7 +111,6 @@ class Trainer:
             parameters, average, moments = saved.raw, saved.model.vector, saved.moments
             parameters = average if parameters is None else parameters
             self.state = saved.state
-        self._metrics = Metrics(self.state.averages)
         self.model.vector[:] = parameters
         for own, moment in zip(shared.moments, moments, strict=True):
             own[:] = moment
@@ -189,7 +161,8 @@ class Trainer:
         state.tokens += sums.tokens
         seconds = time.perf_counter() - started
         state.seconds += seconds
-        self._metrics.add(sums, norm, seconds)
+        for name, value in {**sums._asdict(), "updates": 1, "gradient_norms": norm, "seconds": seconds}.items():
+            state.averages[name] = state.averages.get(name, 0) + value
         if step % _LOG_EVERY == 0 or step == config.updates:
             self._log_metrics(step, bar)
         bar.update()
@@ -268,7 +241,12 @@ class Trainer:
             self.run.save(self.model, self.tokenizer, shared.moments, state, raw=raw, is_best=is_best, keep=config.keep)
 
     def _log_metrics(self, step: int, bar: tqdm) -> None:
-        record = self._metrics.take()
+        """Log means over the tokens (or what a task counts as such) since the last line."""
+        sums = dict(self.state.averages)
+        self.state.averages.clear()
+        updates, norms, seconds, tokens = map(sums.pop, ("updates", "gradient_norms", "seconds", "tokens"))
+        record = {name: value / tokens for name, value in sums.items()}
+        record |= {"gradient_norm": norms / updates, "tokens_per_second": round(tokens / seconds, 1)}
         self.run.log(
             {"update": step, "epoch": self.state.epoch, "learning_rate": self._learning_rate(step), **record}
             | {"seconds": round(self.state.seconds, 3)}

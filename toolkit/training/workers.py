@@ -40,20 +40,38 @@ class Shared(NamedTuple):
 
 
 class _Worker:
-    """The part of one worker, in whichever process it runs."""
+    """The part of one worker, in whichever process it runs; a spawned process makes it anew of its arguments."""
 
-    def __init__(self, index: int, model: Model, task: Task, shared: Shared, optimizer: Adam | Muon, ema: float):
-        self.index, self.model, self.task, self.shared, self.optimizer = index, model, task, shared, optimizer
-        self.ema = ema
-        self.views = model.views(shared.gradients[index])
-        self.memory = Pool()
-        size = len(shared.parameters)
-        count = len(shared.gradients)
+    def __init__(
+        self, build: Callable[[], Model], task: Task, raw: list, optimizer: Adam | Muon, ema: float, index: int
+    ):
+        self._made_of = (build, task, raw, optimizer, ema, index)
+        self.task, self.optimizer, self.ema, self.index = task, optimizer, ema, index
+        self.model, self.memory = build(), Pool()
+        self.model.allocate()
+        size = len(self.model.vector)
+        self.shared = _shared_vectors(raw, size, ema > 0)
+        self.model.allocate(vector=self.shared.parameters)
+        self.views, count = self.model.views(self.shared.gradients[index]), len(self.shared.gradients)
         self.stretch = slice(size * index // count, size * (index + 1) // count)
-        self.shards = partition(model, optimizer, count)[index]
+        self.shards = partition(self.model, optimizer, count)[index]
+
+    def __reduce__(self) -> tuple:
+        return _Worker, self._made_of
+
+    def __call__(self, call: tuple[str, tuple]) -> Any:
+        """Call a method, without warnings of overflow: the trainer tells once of a run that diverges."""
+        name, arguments = call
+        _ = self._limits
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return getattr(self, name)(*arguments)
+
+    @cached_property
+    def _limits(self) -> threadpool_limits:
+        return threadpool_limits(1)  # in the process that works
 
     def gradient(self, shares: Sequence[tuple[Share, Sequence[int]]]) -> LossSums:
-        """Return the sums over this worker's shares, each with the seed of its dropout masks; leave the gradient."""
+        """Compute the gradient of shares, each with the seed of its dropout masks, and return their sums."""
         self.shared.gradients[self.index][:] = 0
         sums = [
             self.task.loss(self.model, share, Tape(self.views, np.random.SFC64(seed), self.memory))
@@ -62,11 +80,9 @@ class _Worker:
         return add_sums(sums)
 
     def evaluate(self, shares: Sequence[Share]) -> LossSums:
-        """Return the sums without gradients or dropout."""
         return add_sums([self.task.loss(self.model, share, Tape(memory=self.memory)) for share in shares])
 
     def compute(self, name: str, share: Any) -> Any:
-        """Call a method of the task with this worker's share."""
         return getattr(self.task, name)(self.model, share, self.memory)
 
     def reduce(self) -> float:
@@ -102,20 +118,19 @@ class Workers:
     def __init__(
         self, build: Callable[[], Model], task: Task, optimizer: Adam | Muon, count: int = 1, ema: float = 0.0
     ):
-        self.model, self.count = build(), count
-        self.model.allocate()
-        size = len(self.model.vector)
-        raw = _raw_memory(size * 4 + 64, 3 + (ema > 0) + count, shared=count > 1)
-        self.shared = _shared_vectors(raw, size, ema > 0)
-        self.model.allocate(vector=self.shared.parameters)
-        self._local = _Worker(0, self.model, task, self.shared, optimizer, ema)
-        self._remote = functools.partial(_Remote, build, task, raw, optimizer, ema)
+        model, self.count = build(), count
+        model.allocate()
+        raw = _raw_memory(len(model.vector) * 4 + 64, 3 + (ema > 0) + count, shared=count > 1)
+        self._make = functools.partial(_Worker, build, task, raw, optimizer, ema)
+        self._local = self._make(0)
+        self.model, self.shared = self._local.model, self._local.shared
         self._others: list[parallel.Process] = []
 
     def __enter__(self) -> "Workers":
         self._limits = threadpool_limits(1)
         for index in range(1, self.count):
-            self._others.append(parallel.Process(self._remote(index), _ADVICE))
+            advice = "continue with --resume, or train with fewer --training.workers"
+            self._others.append(parallel.Process(self._make(index), advice))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -153,49 +168,24 @@ class Workers:
         if average is None:
             yield None
             return
-        _exchange(parameters, average)
+
+        def exchange() -> None:
+            for start in range(0, len(average), BLOCK_ELEMENTS):
+                block = slice(start, start + BLOCK_ELEMENTS)
+                parameters[block], average[block] = average[block], parameters[block].copy()
+
+        exchange()
         try:
             yield average
         finally:
-            _exchange(parameters, average)
+            exchange()
 
     def _all(self, name: str, arguments: Sequence[tuple]) -> list[Any]:
         """Call a method of every worker, each with its own arguments, and collect what they return, in order."""
         for process, own in zip(self._others, arguments[1:], strict=True):
             process.send((name, own))
-        with _quiet_arithmetic():
-            results = [getattr(self._local, name)(*arguments[0])]
+        results = [self._local((name, arguments[0]))]
         return results + [process.receive().result() for process in self._others]
-
-
-_ADVICE = "continue with --resume, or train with fewer --training.workers"
-
-
-def _quiet_arithmetic() -> np.errstate:
-    """Let the trainer tell once of a run that diverges, and no warnings of what overflows on the way."""
-    return np.errstate(over="ignore", divide="ignore", invalid="ignore")
-
-
-class _Remote:
-    """A worker in a process of its own, which makes it when it is first called."""
-
-    def __init__(self, build: Callable, task: Task, raw: list, optimizer: Adam | Muon, ema: float, index: int):
-        self._made_of = (build, task, raw, optimizer, ema, index)
-
-    def __call__(self, call: tuple[str, tuple]) -> Any:
-        name, arguments = call
-        with _quiet_arithmetic():
-            return getattr(self._worker, name)(*arguments)
-
-    @cached_property
-    def _worker(self) -> _Worker:
-        build, task, raw, optimizer, ema, index = self._made_of
-        threadpool_limits(1)
-        model = build()
-        model.allocate(vector=None)
-        shared = _shared_vectors(raw, len(model.vector), ema > 0)
-        model.allocate(vector=shared.parameters)
-        return _Worker(index, model, task, shared, optimizer, ema)
 
 
 def _raw_memory(size: int, count: int, shared: bool) -> list:
@@ -215,15 +205,6 @@ def _raw_memory(size: int, count: int, shared: bool) -> list:
             f"there is no room for the memory that workers share, {count * size / 1e6:.0f} MB "
             f"({error.strerror or error}): make room, or train with --training.workers 1"
         ) from error
-
-
-def _exchange(one: Array, other: Array) -> None:
-    """Let two vectors change places."""
-    for start in range(0, len(one), BLOCK_ELEMENTS):
-        block = slice(start, start + BLOCK_ELEMENTS)
-        kept = one[block].copy()
-        one[block] = other[block]
-        other[block] = kept
 
 
 def _shared_vectors(raw: list, size: int, averaged: bool) -> Shared:
