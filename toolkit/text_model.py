@@ -105,10 +105,10 @@ class TextModel:
         words = text_list(words, "bad words", "bad word {}".format)
         if not all(words):
             raise ConfigError("a bad word is empty: leave it out")
-        bans = []
+        ids = []
         for number, word in enumerate(words, start=1):
             check_length(word, f"bad word {number}", self.model.config.max_length)
-            bans.append(self.tokenizer.encode(word))
+            ids.append(self.tokenizer.encode(word))
             with suppress(DataError):  # a tokenizer of characters that knows no space writes none
-                bans.append(self.tokenizer.encode(f" {word.lstrip(' ')}"))
-        return bans
+                ids.append(self.tokenizer.encode(f" {word.lstrip(' ')}"))
+        return ids

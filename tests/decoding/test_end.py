@@ -59,7 +59,7 @@ def test_the_value_of_a_stream_is_the_whole_hypothesis(random_gpt):
 
 
 def test_a_watched_output_ends_with_its_own_mark(random_gpt):
-    """Watchers are not told of the mark."""
+    """Stopping criteria are not told of the mark."""
     told, config = [], ContinuationConfig(do_sample=False)
     watch = lambda: lambda token: told.append(token)  # noqa: E731
     found = generate(exchanged(random_gpt(output_bias=True)), PROMPTS[:2], config, stopping=watch, end=END)

@@ -1,4 +1,4 @@
-"""Writing a step at a time: streams, watchers that end sequences, and loops that are stepped by hand."""
+"""Writing a step at a time: streams, stopping criteria that end sequences, and loops that are stepped by hand."""
 
 from itertools import islice
 
@@ -19,7 +19,7 @@ LONGER = {"past_context": "slide", "max_new_tokens": 20}
 
 
 def third_token_or(token):
-    """Makes watchers that end a sequence with its third token, or with `token`."""
+    """Makes stopping criteria that end a sequence with its third token, or with `token`."""
 
     def watch():
         told = []
@@ -34,7 +34,7 @@ def third_token_or(token):
 
 
 def cut(ids, token):
-    """What such a watcher leaves of an output."""
+    """What such a criterion leaves of an output."""
     first = ids.index(token) + 1 if token in ids else len(ids)
     return ids[: min(first, 3)]
 
@@ -87,7 +87,7 @@ def test_a_stream_is_refused_before_it_is_read(random_gpt):
 
 @pytest.mark.parametrize("batch_size", [1, 3, 16])
 @pytest.mark.parametrize("settings", [{"num_return_sequences": 2}, {"do_sample": False}])
-def test_watchers_end_their_sequences_at_once(random_gpt, settings, batch_size):
+def test_stopping_criteria_end_their_sequences_at_once(random_gpt, settings, batch_size):
     model, config = random_gpt(seed=3), ContinuationConfig(**settings, **LONGER)
     whole = generate(model, PROMPTS, config)
     token = whole[0][0].ids[1]

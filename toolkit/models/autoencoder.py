@@ -28,9 +28,8 @@ class AutoEncoderConfig:
     d_ff: int = 256  # F, inside the feed-forward networks
     layers: int = 2
     activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"  # silu is also called swish
-    norm_position: Literal["pre", "post", "none"] = (
-        "post"  # before each sub-layer or after its residual sum; and at the end
-    )
+    # before each sub-layer or after its residual sum; and at the end
+    norm_position: Literal["pre", "post", "none"] = "post"
     bias: bool = True  # biases in linear maps and norms
     positions: Literal["sinusoidal", "none"] = "sinusoidal"  # what is added to the vectors
 

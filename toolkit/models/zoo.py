@@ -61,12 +61,12 @@ def read_found(find: Callable[[], Found], read: Callable[[Found], Result]) -> Re
 def shipped_models() -> dict[str, Path]:
     """The models that come with the toolkit: within the installed package, or beside it in a clone."""
     package = Path(__file__).parent.parent
-    shelf = package / "checkpoints"
-    if not shelf.is_dir():
-        shelf = package.parent / "checkpoints"
-    if not shelf.is_dir():
+    directory = package / "checkpoints"
+    if not directory.is_dir():
+        directory = package.parent / "checkpoints"
+    if not directory.is_dir():
         return {}
-    return {path.name: path for path in shelf.iterdir() if _holds_a_model(path)}
+    return {path.name: path for path in directory.iterdir() if _holds_a_model(path)}
 
 
 def _holds_a_model(path: Path) -> bool:
