@@ -97,12 +97,14 @@ class replaced_directory:  # noqa: N801  (a context manager, used like a functio
     Raises DataError where the directory or something in it cannot be written.
     """
 
-    def __init__(self, path: Path):
-        self.path = self.called = path
+    def __init__(self, path: Path, replaces: bool = True):
+        self.called, self.path = path, path if replaces else path.resolve()  # a link keeps being a link
+        self._replaces = replaces
 
     def __enter__(self) -> Path:
         try:
-            self._check()
+            if self._replaces and self.path.exists() and not self.path.is_dir():
+                raise DataError(f"{self.called} is a file: give the name of a directory to write")
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.new = _temporary_directory(self.path, _prefix(self.path))
         except OSError as error:
@@ -113,6 +115,9 @@ class replaced_directory:  # noqa: N801  (a context manager, used like a functio
         try:
             cause = self._disk_error(error)
             if kind is None:
+                self.new.chmod(0o755)
+                for path in (*self.new.rglob("*"), self.new):
+                    flush_to_disk(path)
                 self._put_in_place()
         except OSError as found:
             cause = found
@@ -120,10 +125,6 @@ class replaced_directory:  # noqa: N801  (a context manager, used like a functio
             shutil.rmtree(self.new, ignore_errors=True)
         if cause:
             raise DataError(f"{self.called} cannot be written: {cause.strerror or cause}") from cause
-
-    def _check(self) -> None:
-        if self.path.exists() and not self.path.is_dir():
-            raise DataError(f"{self.called} is a file: give the name of a directory to write")
 
     def _disk_error(self, error: BaseException | None) -> OSError | None:
         """Find the failure to write within the block, whose message should not name what is temporary."""
@@ -133,46 +134,20 @@ class replaced_directory:  # noqa: N801  (a context manager, used like a functio
         ours = isinstance(error, OSError) and error.errno
         return error if ours and str(error.filename or self.new).startswith(str(self.new)) else None
 
-    def _flush(self) -> None:
-        self.new.chmod(0o755)
-        for path in (*self.new.rglob("*"), self.new):
-            flush_to_disk(path)
-
     def _put_in_place(self) -> None:
-        self._flush()
-        if not self.path.exists():
-            self.new.rename(self.path)
-            flush_to_disk(self.path.parent)
+        if self._replaces and self.path.exists():
+            old = _temporary_directory(self.path, _OLD)
+            try:
+                self.path.rename(old / self.path.name)
+                self.new.rename(self.path)
+                flush_to_disk(self.path.parent)
+            finally:
+                _clear(old)
             return
-        old = _temporary_directory(self.path, _OLD)
-        try:
-            self.path.rename(old / self.path.name)
-            self.new.rename(self.path)
-            flush_to_disk(self.path.parent)
-        finally:
-            _clear(old)
-
-
-class new_directory(replaced_directory):  # noqa: N801  (as above)
-    """`with new_directory(path) as new:` fills a new directory that takes the place of nothing, or of an empty one.
-
-    Call `check_new_directory` before long work. Raises DataError as `replaced_directory` does, and where something has
-    come to be at `path` meanwhile: what was written is then kept beside it, under a name that the sentence tells.
-    """
-
-    def __init__(self, path: Path):
-        super().__init__(path)
-        self.path = path.resolve()  # a link keeps being a link
-
-    def _check(self) -> None:
-        pass  # whatever is there by now: the result is made first, and kept
-
-    def _put_in_place(self) -> None:
-        self._flush()
         try:
             self.new.rename(self.path)  # refused where there is anything but an empty directory
         except OSError:
-            if not os.path.lexists(self.path):
+            if self._replaces or not os.path.lexists(self.path):
                 raise
             kept = self._keep_beside()
             raise DataError(
@@ -191,6 +166,15 @@ class new_directory(replaced_directory):  # noqa: N801  (as above)
                 return self._keep_beside()
             raise
         return self.called.with_name(kept.name)
+
+
+def new_directory(path: Path) -> replaced_directory:
+    """`with new_directory(path) as new:` fills a new directory that takes the place of nothing, or of an empty one.
+
+    Call `check_new_directory` before long work. Raises DataError as `replaced_directory` does, and where something has
+    come to be at `path` meanwhile: what was written is then kept beside it, under a name that the sentence tells.
+    """
+    return replaced_directory(path, replaces=False)
 
 
 def _prefix(path: Path) -> str:
