@@ -106,39 +106,36 @@ class UnigramSampler:
         return lattice
 
 
-class BPESampler:
-    """BPE that leaves out a merge with probability alpha, each time one is due (Provilkov et al. 2020)."""
+def bpe_sample(scores: Scores, word: str, alpha: float, draws: Iterator[float]) -> list[str]:
+    """Segment a word by BPE that leaves out a merge with probability alpha when it is due (Provilkov et al. 2020).
 
-    def __init__(self, scores: Scores):
-        self._scores = scores
+    A character without a piece is a part of its own.
+    """
+    parts: list[str] = list(word)  # a part that was merged into the one in front is empty
+    after = list(range(1, len(word) + 1))
+    before = list(range(-1, len(word) - 1))
+    due: list[tuple[float, int, str]] = []  # merges that are possible, the best and leftmost first
 
-    def __call__(self, word: str, alpha: float, draws: Iterator[float]) -> list[str]:
-        """Segment a word; a character without a piece is a part of its own."""
-        parts: list[str] = list(word)  # a part that was merged into the one in front is empty
-        after = list(range(1, len(word) + 1))
-        before = list(range(-1, len(word) - 1))
-        due: list[tuple[float, int, str]] = []  # merges that are possible, the best and leftmost first
+    def offer(left: int) -> None:
+        if left >= 0 and after[left] < len(word):
+            merged = parts[left] + parts[after[left]]
+            if merged in scores:
+                heapq.heappush(due, (-scores[merged], left, merged))
 
-        def offer(left: int) -> None:
-            if left >= 0 and after[left] < len(word):
-                merged = parts[left] + parts[after[left]]
-                if merged in self._scores:
-                    heapq.heappush(due, (-self._scores[merged], left, merged))
-
-        for left in range(len(word)):
-            offer(left)
-        while due:
-            _, left, merged = heapq.heappop(due)
-            right = after[left]
-            is_past = not parts[left] or right == len(word) or parts[left] + parts[right] != merged
-            if is_past or next(draws) < alpha:
-                continue
-            parts[left], parts[right], after[left] = merged, "", after[right]
-            if after[left] < len(word):
-                before[after[left]] = left
-            offer(before[left])
-            offer(left)
-        return [part for part in parts if part]
+    for left in range(len(word)):
+        offer(left)
+    while due:
+        _, left, merged = heapq.heappop(due)
+        right = after[left]
+        is_past = not parts[left] or right == len(word) or parts[left] + parts[right] != merged
+        if is_past or next(draws) < alpha:
+            continue
+        parts[left], parts[right], after[left] = merged, "", after[right]
+        if after[left] < len(word):
+            before[after[left]] = left
+        offer(before[left])
+        offer(left)
+    return [part for part in parts if part]
 
 
 Sampler = Callable[[str, float, Iterator[float]], list[str]]

@@ -10,7 +10,7 @@ as they stand and joined by those three ids. Nothing is escaped, so there is not
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +21,9 @@ from toolkit.errors import ConfigError, ModelError
 from toolkit.tokenization.normal_form import normal_form, refuse_surrogates
 from toolkit.tokenization.segmentation import (
     SPACE_MARK,
-    BPESampler,
+    Sampler,
     UnigramSampler,
+    bpe_sample,
     occurring_pieces,
     sample_ids,
     uniforms,
@@ -139,7 +140,7 @@ class SentencePieceTokenizer(Tokenizer):
     def _sample(self, texts: list[str], alpha: float, seed: int | Sequence[int] | None) -> list[list[int]]:
         if not 0 < alpha < math.inf:
             raise ConfigError(f"alpha is {alpha}: sampled segmentations need a number above 0, and 0 samples none")
-        if alpha > 1 and isinstance(self._sampler, BPESampler):
+        if alpha > 1 and self.is_bpe:
             raise ConfigError(f"alpha is {alpha}: for BPE it is the probability that a merge is left out, at most 1")
         draws = uniforms(np.random.default_rng(seed))
         return [sample_ids(text, alpha, self._sampler, self._ids, FIRST_BYTE, draws) for text in texts]
@@ -160,8 +161,8 @@ class SentencePieceTokenizer(Tokenizer):
         return self._processor.get_score(FIRST_PIECE) == 0
 
     @cached_property
-    def _sampler(self) -> UnigramSampler | BPESampler:
-        return BPESampler(self.scores) if self.is_bpe else UnigramSampler(self.scores)
+    def _sampler(self) -> Sampler:
+        return partial(bpe_sample, self.scores) if self.is_bpe else UnigramSampler(self.scores)
 
     def possible_ids(self, texts: Iterable[str]) -> np.ndarray:
         """List the ids of all pieces that occur in the texts, sorted, (P,): `encode_batch` gives no others.
