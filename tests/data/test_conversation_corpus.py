@@ -176,7 +176,7 @@ def test_an_opened_corpus_is_the_one_that_was_built(build):
 
 def test_ids_are_narrow_where_the_vocabulary_is(build, monkeypatch):
     assert build(numbered(2), numbered(1)).ids("train").values.dtype == np.uint16
-    monkeypatch.setattr(conversation_corpus, "_NARROW", 271)
+    monkeypatch.setattr("toolkit.data.corpus._NARROW", 271)
     corpus = build(numbered(2), numbered(1))
     assert corpus.ids("train").values.dtype == np.int32
     assert corpus.supervised("train").values.dtype == np.uint8

@@ -48,7 +48,7 @@ def test_a_setting_out_of_range_is_refused(settings, words):
 def test_findings_name_the_first_places_and_count_all():
     finding, asked = Finding(), []
     for line in range(1000):
-        finding.add(lambda line=line: asked.append(line) or f"a, line {line}")
+        finding.add(lambda line: asked.append(line) or f"a, line {line}", line)
     assert asked == list(range(PLACES))
     assert sentence(finding, "empty", {}) == (
         "1,000 pairs with a blank side are left out (a, line 0; a, line 1; a, line 2; ...)"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.data.conversations import Message, messages_to_json
-from toolkit.data.preferences import Preference, read_preferences, read_rankings
+from toolkit.data.preferences import Preference, read_preferences
 from toolkit.errors import DataError
 
 TALK = [
@@ -85,8 +85,6 @@ def test_a_prompt_of_text_is_one_message_of_the_user(write):
 def test_a_ranking_of_three_is_three_pairs(write):
     path = write({"prompt": "a", "ranking": ["best", "second", "worst"]})
     assert replies(path) == [("best", "second"), ("best", "worst"), ("second", "worst")]
-    (ranking,) = read_rankings(path)
-    assert (ranking.replies, ranking.ranks) == (("best", "second", "worst"), (0, 1, 2))
 
 
 @given(st.lists(st.integers(-2, 2) | st.sampled_from([0.5, math.inf]), min_size=2, max_size=6))
@@ -100,10 +98,6 @@ def test_scores_and_ranks_give_all_pairs_that_are_not_ties(tmp_path_factory, num
         pairs = replies(path)
         assert all(sign * number[better] > sign * number[worse] for better, worse in pairs)
         assert len(set(pairs)) == len(pairs) == sum(x != y for x, y in combinations(numbers, 2))
-        (ranking,) = read_rankings(path)
-        assert sorted(ranking.replies) == texts
-        assert list(ranking.ranks) == sorted(ranking.ranks)
-        assert set(ranking.ranks) == set(range(len(set(numbers))))
 
 
 def test_equal_replies_of_equal_rank_do_no_harm(write):

@@ -7,7 +7,7 @@ import pytest
 
 from toolkit.data import text_corpus
 from toolkit.data.text_corpus import TextCorpus
-from toolkit.data.texts import Piece, line_documents, paragraph_documents
+from toolkit.data.texts import Piece, divided_documents
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization import ByteTokenizer
 from toolkit.tokenization.special import BOS, EOS
@@ -34,7 +34,7 @@ class Memory:
         pieces = (self.text[begin : begin + self.size] for begin in range(0, len(self.text), self.size))
         if self.documents == "none":
             return (Piece(piece, False) for piece in pieces)
-        return (line_documents if self.documents == "line" else paragraph_documents)(pieces)
+        return divided_documents(pieces, self.documents)
 
     def fingerprint(self):
         return ""
@@ -127,7 +127,7 @@ def test_ids_are_narrow(build, vocabulary, dtype):
 
 
 def test_large_vocabularies_are_stored_in_whole_words(build, monkeypatch):
-    monkeypatch.setattr(text_corpus, "_NARROW", 271)
+    monkeypatch.setattr("toolkit.data.corpus._NARROW", 271)
     assert build(Memory("text " * 9)).documents("train").values.dtype == np.int32
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from toolkit.data import texts as module
 from toolkit.data.text_corpus import TextCorpus
-from toolkit.data.texts import PIECE, line_documents, one_document, open_texts, paragraph_documents, text_pieces
+from toolkit.data.texts import PIECE, divided_documents, one_document, open_texts, text_pieces
 from toolkit.errors import ConfigError, DataError
 
 
@@ -297,8 +297,9 @@ def test_all_of_a_text_is_one_document(pieces):
 def test_lines_are_documents_wherever_they_are_cut(pieces, piece):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PIECE", piece)
-        assert all(text.count("\n") == 0 for text in documents(line_documents(pieces)))
-    assert documents(line_documents(pieces)) == [line for line in "".join(pieces).split("\n") if line.strip()]
+        assert all(text.count("\n") == 0 for text in documents(divided_documents(pieces, "line")))
+    lines = [line for line in "".join(pieces).split("\n") if line.strip()]
+    assert documents(divided_documents(pieces, "line")) == lines
 
 
 @given(pieces=CUT)
@@ -309,19 +310,19 @@ def test_documents_stand_between_blank_lines(pieces):
             whole[-1].append(line)
         elif whole[-1]:
             whole.append([])
-    assert documents(paragraph_documents(pieces)) == ["\n".join(lines) for lines in whole if lines]
+    assert documents(divided_documents(pieces, "blank")) == ["\n".join(lines) for lines in whole if lines]
 
 
 @given(text=st.text(st.sampled_from("ab \n"), max_size=60), piece=st.integers(4, 9))
 def test_parts_of_a_document_are_cut_before_spaces(text, piece):
     pieces = re.findall("[^ ]+| [^ ]*", text)  # each begins with a space, as those of a file do
-    parts = list(paragraph_documents(pieces))
+    parts = list(divided_documents(pieces, "blank"))
     for part, following in pairwise(parts):
         assert part.ends or following.text.startswith(" ") or not following.text
 
 
-@pytest.mark.parametrize("split", [line_documents, paragraph_documents])
+@pytest.mark.parametrize("split", ["line", "blank"])
 def test_endless_blanks_do_not_fill_the_memory(split):
     blanks = (" " * 1000 for _ in range(1000))
-    assert sum(len(piece.text) for piece in split(["a\n", *blanks, "b"])) <= 1_000_003
-    assert all(len(piece.text) <= 3 * PIECE for piece in split(["a\n", *blanks, "b"]))
+    assert sum(len(piece.text) for piece in divided_documents(["a\n", *blanks, "b"], split)) <= 1_000_003
+    assert all(len(piece.text) <= 3 * PIECE for piece in divided_documents(["a\n", *blanks, "b"], split))

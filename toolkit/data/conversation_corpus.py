@@ -20,16 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toolkit.data.conversations import Conversation, read_conversations
-from toolkit.data.corpus import SPLITS, Corpus, Split, finish_corpus
+from toolkit.data.corpus import PURPOSES, SPLIT_NAMES, SPLITS, Corpus, Split, check_share, finish_corpus, id_type
+from toolkit.data.filters import PLACES, first_places
 from toolkit.data.store import RaggedStore, RaggedWriter, chunks
 from toolkit.display import counted, progress_bar
 from toolkit.errors import ConfigError, DataError
 from toolkit.files import replaced_directory
 from toolkit.tokenization.chat_template import ChatTemplate, Encoded, Message
 
-_NARROW = 2**16  # ids below it are stored as uint16
 _TOGETHER = 256  # conversations that are written together
-_PLACES = 3  # that are named of what was shortened or left out
 
 
 @dataclass
@@ -43,7 +42,7 @@ class TooLong:
     def add(self, exchanges: int, place: str) -> None:
         self.conversations += 1
         self.exchanges += exchanges
-        if len(self.places) < _PLACES:
+        if len(self.places) < PLACES:
             self.places.append(place)
 
 
@@ -82,10 +81,7 @@ class ConversationCorpus(Corpus):
         """
         if max_length < 1:
             raise ConfigError(f"max_length is {max_length}: a model reads at least one token")
-        if not 0 < valid_share <= 0.5:
-            raise ConfigError(
-                f"valid_share is {valid_share:g}: take out more than 0 and at most 0.5 of the conversations"
-            )
+        check_share(valid_share, "conversations")
         with replaced_directory(directory) as new:
             with _Builder(new, template, max_length) as builder:
                 builder.read(valid, "valid", quiet)
@@ -108,7 +104,7 @@ class ConversationCorpus(Corpus):
     def describe(self) -> list[str]:
         """Say what was read and what it became, in sentences."""
         lines = []
-        for split, name in ("train", "training"), ("valid", "validation"):
+        for split, name in SPLIT_NAMES.items():
             part = self.report[split]
             taken = ", taken out of the training conversations" if part["taken_out"] else ""
             conversations = counted(part["conversations"], "conversation")
@@ -118,14 +114,12 @@ class ConversationCorpus(Corpus):
             )
             for source in self._sources(split):
                 lines.append(f"    {source['name']}: {counted(source['conversations'], 'conversation')}")
-            lines += [f"    {self._sentence(kind, part[kind])}" for kind in _WORDS if part[kind]["conversations"]]
+            for kind, words in _WORDS.items():
+                found, exchanges, places = part[kind].values()
+                if found:
+                    what = words[found > 1].format(self.report["max_length"] + 1, counted(exchanges, "exchange"))
+                    lines.append(f"    {counted(found, 'conversation')} {what} ({first_places(places, found)})")
         return lines
-
-    def _sentence(self, kind: str, finding: dict[str, Any]) -> str:
-        found = finding["conversations"]
-        words = _WORDS[kind][found > 1].format(self.report["max_length"] + 1, counted(finding["exchanges"], "exchange"))
-        places = "; ".join(finding["places"]) + ("; ..." if found > len(finding["places"]) else "")
-        return f"{counted(found, 'conversation')} {words} ({places})"
 
 
 # For one conversation and for several.
@@ -160,7 +154,7 @@ class _Builder(ExitStack):
     def __init__(self, directory: Path, template: ChatTemplate, max_length: int):
         super().__init__()
         self._template, self._max_length = template, max_length
-        dtype = np.uint16 if template.tokenizer.vocab_size <= _NARROW else np.int32
+        dtype = id_type(template.tokenizer.vocab_size)
         self._sources: list[dict[str, Any]] = []
         self._counts = {split: _Counts() for split in SPLITS}
         self._writers = {
@@ -221,8 +215,7 @@ class _Builder(ExitStack):
             if not counts.conversations:
                 longer = " that is short enough" if counts.left_out.conversations else ""
                 what = "give more of them" if not longer else "cut them shorter, or take a model that reads more tokens"
-                verb = "train" if split == "train" else "validate"
-                raise DataError(f"there is no conversation{longer} to {verb} on: {what}")
+                raise DataError(f"there is no conversation{longer} to {PURPOSES[split]} on: {what}")
         report = {"sources": self._sources, "template": self._template.name, "max_length": self._max_length}
         for split, counts in self._counts.items():
             report[split] = asdict(counts) | {"taken_out": taken_out and split == "valid"}
@@ -245,16 +238,8 @@ def truncate(conversations: Sequence[Conversation], template: ChatTemplate, most
 
     Raises DataError, naming the place, for what the tokenizer cannot read.
     """
-    whole = [_trimmed(one) for one in _encode(conversations, template)]
-    return [
-        Truncated(*encoded, 0) if len(encoded[0]) <= most else _shortened(messages, template, most)
-        for (messages, _), encoded in zip(conversations, whole, strict=True)
-    ]
-
-
-def _encode(conversations: Sequence[Conversation], template: ChatTemplate) -> Sequence[Encoded]:
     try:
-        return template.encode_many([messages for messages, _ in conversations])
+        whole = map(_trimmed, template.encode_many([messages for messages, _ in conversations]))
     except DataError:  # one by one, to say which
         for messages, place in conversations:
             try:
@@ -262,6 +247,10 @@ def _encode(conversations: Sequence[Conversation], template: ChatTemplate) -> Se
             except DataError as error:
                 raise DataError(f"{place}: {error}") from error
         raise
+    return [
+        Truncated(*encoded, 0) if len(encoded[0]) <= most else _shortened(messages, template, most)
+        for (messages, _), encoded in zip(conversations, whole, strict=True)
+    ]
 
 
 def _shortened(messages: Sequence[Message], template: ChatTemplate, most: int) -> Truncated | None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from toolkit.data.objects import Item, json_kind, read_objects
 from toolkit.errors import DataError
-from toolkit.tokenization.chat_template import ROLES, Message, Role
+from toolkit.tokenization.chat_template import ROLES, Message
 from toolkit.tokenization.normal_form import normal_form
 
 _SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}  # others go by their usual names
@@ -100,7 +100,7 @@ def parse_prompt(value: Any, where: str) -> list[Message]:
 
     Raises DataError, beginning with `where`.
     """
-    messages = messages_from_json([_said("user", value)] if isinstance(value, str) else value, where)
+    messages = messages_from_json([{"role": "user", "content": value}] if isinstance(value, str) else value, where)
     if messages[-1].role != "user":
         raise DataError(f"{where} ends with a message of the {messages[-1].role}: a prompt ends with one of the user")
     return messages
@@ -111,7 +111,7 @@ def parse_reply(value: Any, where: str, first: int) -> list[Message]:
 
     Raises DataError, beginning with `where`, for anything else; the order of the messages is not looked at.
     """
-    return parse_messages([_said("assistant", value)] if isinstance(value, str) else value, where, first)
+    return parse_messages([{"role": "assistant", "content": value}] if isinstance(value, str) else value, where, first)
 
 
 def required(fields: dict[str, Any], name: str, place: str) -> Any:
@@ -132,10 +132,6 @@ def text_field(fields: dict[str, Any], name: str, place: str) -> str:
 def listed_fields(fields: dict[str, Any]) -> str:
     """List the names of fields, for a sentence."""
     return ", ".join(list(fields)[:8]) or "nothing"
-
-
-def _said(role: str, content: str) -> dict[str, str]:
-    return {"role": role, "content": content}
 
 
 def _usual_names(message: Any) -> Any:
@@ -174,31 +170,23 @@ def check_conversation(messages: Sequence[Message], where: str) -> None:
     if not messages:
         raise DataError(f"{where} has no messages: a conversation begins with one of role user")
     for number, message in enumerate(messages, 1):
-        _check_message(message, f"{where}, message {number}")
-    turns = messages[1:] if messages[0].role == "system" else messages
-    first = len(messages) - len(turns) + 1  # the number of the first turn
-    for index, message in enumerate(turns):
-        place = f"{where}, message {first + index}"
-        if message.role == "system":
-            again = "is a second system message" if first == 2 else "is a system message, and not the first"
+        place = f"{where}, message {number}"
+        if message.role not in ROLES:
+            raise DataError(f"{place} has the role {message.role!r}: give {', '.join(ROLES[:-1])} or {ROLES[-1]}")
+        check_content(message.content, place)
+    system = int(messages[0].role == "system")
+    for index, message in enumerate(messages[system:]):
+        place, role = f"{where}, message {system + index + 1}", message.role
+        if role == "system":
+            again = "is a second system message" if system else "is a system message, and not the first"
             raise DataError(f"{place} {again}: a conversation has at most one, in front of all others")
-        if message.role != ("assistant" if index % 2 else "user"):
-            raise DataError(f"{place} {_out_of_turn(message.role, index)}")
-
-
-def _out_of_turn(role: Role, index: int) -> str:
-    """Say what is wrong with the turn of a number, counted from 0, that has this role."""
-    if index == 0:
-        return "is of the assistant, and no user's comes before it: a conversation begins with the user"
-    return (
-        f"is the second of the {role} in a row: user and assistant take turns, so join the two or add what is missing"
-    )
-
-
-def _check_message(message: Message, place: str) -> None:
-    if message.role not in ROLES:
-        raise DataError(f"{place} has the role {message.role!r}: give {', '.join(ROLES[:-1])} or {ROLES[-1]}")
-    check_content(message.content, place)
+        if role == ("user" if index % 2 else "assistant"):
+            raise DataError(
+                f"{place} is the second of the {role} in a row: user and assistant take turns, so join the two or add "
+                "what is missing"
+                if index
+                else f"{place} is of the assistant, and no user's comes before it: a conversation begins with the user"
+            )
 
 
 def check_content(content: str, place: str) -> None:
@@ -236,15 +224,13 @@ def parse_messages(value: Any, where: str, first: int = 1) -> list[Message]:
     """
     if not isinstance(value, list):
         raise DataError(f"{where} has {json_kind(value)} for its messages: give a list of them")
-    return [_message_from_json(one, f"{where}, message {number}") for number, one in enumerate(value, first)]
-
-
-def _message_from_json(value: Any, place: str) -> Message:
-    if not isinstance(value, dict):
-        raise DataError(f'{place} is {json_kind(value)}: give {{"role": "user", "content": "…"}}')
-    for key in "role", "content":
-        if key not in value:
-            raise DataError(f"{place} has no {key}: a message has a role and a content")
-        if not isinstance(value[key], str):
-            raise DataError(f"{place} has {json_kind(value[key])} for its {key}: give text")
-    return Message(value["role"], normal_form(value["content"]))
+    for number, message in enumerate(value, first):
+        place = f"{where}, message {number}"
+        if not isinstance(message, dict):
+            raise DataError(f'{place} is {json_kind(message)}: give {{"role": "user", "content": "…"}}')
+        for key in "role", "content":
+            if key not in message:
+                raise DataError(f"{place} has no {key}: a message has a role and a content")
+            if not isinstance(message[key], str):
+                raise DataError(f"{place} has {json_kind(message[key])} for its {key}: give text")
+    return [Message(message["role"], normal_form(message["content"])) for message in value]

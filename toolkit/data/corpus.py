@@ -11,13 +11,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
+
 from toolkit.data.store import damaged, read_report
+from toolkit.errors import ConfigError
 from toolkit.untrusted import Record, Text, open_regular
 
 Split = Literal["train", "valid"]
 SPLITS: tuple[Split, ...] = ("train", "valid")
+SPLIT_NAMES: dict[Split, str] = {"train": "training", "valid": "validation"}
+PURPOSES: dict[Split, str] = {"train": "train", "valid": "validate"}
 REPORT_FILE, CHECKSUMS_FILE = "corpus.json", "checksums.json"
 
+_NARROW = 2**16  # ids below it are stored as uint16
 _CHECKSUMS = Record(others=Text())
 
 
@@ -88,16 +94,33 @@ def read_checksums(directory: Path) -> dict[str, str]:
 
 def check_checksums(directory: Path) -> None:
     """Raise DataError, naming the file, where one is missing or no longer what was written."""
-    for name, checksum in read_checksums(directory).items():
+    if path := changed_file(directory, read_checksums(directory)):
+        raise damaged(path)
+
+
+def changed_file(directory: Path, sums: dict[str, str]) -> Path | None:
+    """Find the first file, by its name relative to the directory, that is missing or has another checksum."""
+    for name, checksum in sums.items():
         path = Path(os.path.normpath(directory / name))
         try:
-            whole = _checksum(path) == checksum
-        except (OSError, ValueError) as error:
-            raise damaged(path) from error
-        if not whole:
-            raise damaged(path)
+            if _checksum(path) != checksum:
+                return path
+        except (OSError, ValueError):
+            return path
+    return None
 
 
 def _checksum(path: Path) -> str:
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_share(valid_share: float, of: str) -> None:
+    """Raise ConfigError for a share of what is trained on that cannot be taken out to validate on."""
+    if not 0 < valid_share <= 0.5:
+        raise ConfigError(f"valid_share is {valid_share:g}: take out more than 0 and at most 0.5 of the {of}")
+
+
+def id_type(vocab_size: int) -> type:
+    """Return the type that ids are stored in."""
+    return np.uint16 if vocab_size <= _NARROW else np.int32

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, get_args
 
+from toolkit.data.corpus import changed_file
 from toolkit.display import tell
 from toolkit.errors import ConfigError, DataError
 from toolkit.files import TEMPORARY, TEMPORARY_END, remove_leftovers, replaced_directory
@@ -72,8 +73,8 @@ def embedded(name: CorpusName, quiet: bool = False) -> Path:
                     _make(folder, sums, quiet)
         except OSError as error:
             raise DataError(f"{folder} cannot be written: {error.strerror or error}") from error
-    if wrong := _different(folder, sums):
-        raise DataError(f"{folder / wrong[0]} is not what its program wrote: delete it, to have it made again")
+    if wrong := changed_file(folder, sums):
+        raise DataError(f"{wrong} is not what its program wrote: delete it, to have it made again")
     return folder
 
 
@@ -113,9 +114,9 @@ def _make(folder: Path, sums: dict[str, str], quiet: bool) -> None:
         if ended.returncode:
             reason = ended.stderr.decode(errors="replace").strip().rpartition("\n")[2]
             raise DataError(f"{folder / 'generate.py'} failed ({reason or f'exit code {ended.returncode}'})")
-        if wrong := _different(Path(temporary), sums):
+        if wrong := changed_file(Path(temporary), sums):
             raise DataError(
-                f"{folder / 'generate.py'} wrote another {wrong[0]} than {_SUMS} lists: if the program was changed, "
+                f"{folder / 'generate.py'} wrote another {wrong.name} than {_SUMS} lists: if the program was changed, "
                 f"accept that with `python -m data.{folder.name}.generate`"
             )
         for file in sums:
@@ -129,19 +130,6 @@ def _sums(folder: Path) -> dict[str, str]:
         return {file: checksum for checksum, file in (line.split("  ", 1) for line in lines)}
     except (OSError, ValueError) as error:
         raise DataError(f"{folder / _SUMS} is missing or damaged: copy it again") from error
-
-
-def _different(folder: Path, sums: dict[str, str]) -> list[str]:
-    """List the files of a folder that are missing, or that have another checksum."""
-    different = []
-    for file, checksum in sums.items():
-        try:
-            with (folder / file).open("rb") as content:
-                same = hashlib.file_digest(content, "sha256").hexdigest() == checksum
-        except OSError:
-            same = False
-        different += [] if same else [file]
-    return different
 
 
 @contextmanager

@@ -73,11 +73,11 @@ class Finding:
     dropped: bool = True
     places: list[str] = field(default_factory=list)
 
-    def add(self, place: Callable[[], str]) -> None:
-        """Count one more pair."""
+    def add(self, place: Callable[[int], str], line: int) -> None:
+        """Count one more pair; `place` says where a line is."""
         self.pairs += 1
         if len(self.places) < PLACES:
-            self.places.append(place())
+            self.places.append(place(line))
 
 
 Findings = dict[str, Finding]  # by the keys of `KINDS`
@@ -91,9 +91,13 @@ def counted(finding: Finding, kind: str, limits: dict[str, Any]) -> str:
 
 def sentence(finding: Finding, kind: str, limits: dict[str, Any]) -> str:
     """Say \"3 pairs with a blank side are left out (my.en, line 7; my.en, line 9; my.en, line 30)"."""
-    places = "; ".join(finding.places) + ("; ..." if finding.pairs > len(finding.places) else "")
     verb = f"{'is' if finding.pairs == 1 else 'are'} {'left out' if finding.dropped else 'kept'}"
-    return f"{counted(finding, kind, limits)} {verb} ({places})"
+    return f"{counted(finding, kind, limits)} {verb} ({first_places(finding.places, finding.pairs)})"
+
+
+def first_places(places: list[str], found: int) -> str:
+    """List the places of the first things that were found, for a sentence."""
+    return "; ".join(places) + ("; ..." if found > len(places) else "")
 
 
 def text_hashes(texts: Iterable[bytes]) -> np.ndarray:

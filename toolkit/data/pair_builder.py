@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from toolkit.data.corpus import SPLITS, Split
+from toolkit.data.corpus import PURPOSES, SPLITS, Split
 from toolkit.data.filters import PLACES, Filters, Finding, Findings, among, counted, seen_before, text_hashes
-from toolkit.data.pairs import Located, PairSource, Side
+from toolkit.data.pairs import PairSource, Side
 from toolkit.data.sentences import tidy
 from toolkit.data.store import ArrayWriter, RaggedWriter, chunks, map_array
 from toolkit.errors import ConfigError, DataError
@@ -23,12 +23,13 @@ class Provenance:
 
     The texts of all sources are numbered through in the order of reading; a text's number is its row.
 
-    begins: the first row of every source, ascending. lines: (rows,) the line of each text in its source. places: for
+    accounts: of all sources, as a report has them. lines: (rows,) the line of each text in its source. places: for
     every source, how to say where a line is (see `PairSource.place`).
     """
 
-    def __init__(self, begins: Sequence[int], lines: np.ndarray, places: Sequence[Callable[[int], str]]):
-        self.begins, self.lines, self.places = np.array(begins, np.int64), lines, places
+    def __init__(self, accounts: Sequence[dict], lines: np.ndarray, places: Sequence[Callable[[int], str]]):
+        self.begins = np.array([account["begin"] for account in accounts], np.int64)
+        self.lines, self.places = lines, places
 
     def sources_of(self, rows: np.ndarray) -> np.ndarray:
         """Number the sources that rows came from, (rows,). A source without rows begins where the next does."""
@@ -49,7 +50,7 @@ class PairCorpusBuilder(ExitStack):
     def __init__(self, directory: Path, filters: Filters, reverse: bool):
         super().__init__()
         self.directory, self.filters, self.reverse = directory, filters, reverse
-        self.sources: list[PairSource] = []
+        self.places: list[Callable[[int], str]] = []  # see `Provenance`
         self.accounts: list[dict[str, Any]] = []  # of each source, for the report
         self.rows = 0
         self.findings: dict[Split, Findings] = {split: {} for split in SPLITS}
@@ -59,7 +60,7 @@ class PairCorpusBuilder(ExitStack):
 
     def read(self, source: PairSource, split: Split, weight: float = 1.0) -> None:
         """Read a whole source. Raises DataError for what it refuses and for what the filters refuse."""
-        self.sources.append(source)
+        self.places.append(source.place)
         account = {"name": source.name, "split": split, "read": 0, "kept": 0, "weight": weight, "begin": self.rows}
         self.accounts.append(account)
         for chunk in chunks(self._pass(source, split)):
@@ -74,41 +75,34 @@ class PairCorpusBuilder(ExitStack):
 
     def _pass(self, source: PairSource, split: Split) -> Iterator[Kept]:
         """Yield the pairs of a source that may stay, tidied."""
-        for pair in source:
+        for *given, line in source:
             self.accounts[-1]["read"] += 1
-            texts = tidy(pair.source), tidy(pair.target)
+            texts = [*map(tidy, given)]
             if not all(texts):
-                self._refuse_blank(source, pair, "target" if texts[0] else "source")
+                if self.filters.empty == "refuse":
+                    side: Side = "target" if texts[0] else "source"
+                    raise DataError(
+                        f"{source.place(line, side)} has a blank {side}: write its text, delete the pair, "
+                        "or leave such pairs out with --filters.empty drop"
+                    )
                 objection = "empty"
             else:
                 # A validation set stays as it is given: scores on it must mean the same whatever the filters are.
                 objection = self.filters.objection(*texts) if split == "train" else None
             if objection:
-                self._count(split, objection, source, pair.line)
+                self.findings[split].setdefault(objection, Finding()).add(source.place, line)
                 continue
             try:
                 first, second = (text.encode() for text in texts)
             except UnicodeEncodeError:
                 raise DataError(
-                    f"{source.place(pair.line)} has half of a surrogate pair, which is not text: correct or delete it"
+                    f"{source.place(line)} has half of a surrogate pair, which is not text: correct or delete it"
                 ) from None
-            yield (second, first, pair.line) if self.reverse else (first, second, pair.line)
-
-    def _refuse_blank(self, source: PairSource, pair: Located, side: Side) -> None:
-        if self.filters.empty == "refuse":
-            raise DataError(
-                f"{source.place(pair.line, side)} has a blank {side}: write its text, delete the pair, "
-                "or leave such pairs out with --filters.empty drop"
-            )
-
-    def _count(self, split: Split, kind: str, source: PairSource, line: int, dropped: bool = True) -> None:
-        self.findings[split].setdefault(kind, Finding(dropped=dropped)).add(lambda: source.place(line))
+            yield (second, first, line) if self.reverse else (first, second, line)
 
     def provenance(self) -> Provenance:
         """Tell where the texts came from; after everything is read and written."""
-        lines = map_array(self.directory / "lines.npy")
-        begins = [account["begin"] for account in self.accounts]
-        return Provenance(begins, lines, [source.place for source in self.sources])
+        return Provenance(self.accounts, map_array(self.directory / "lines.npy"), self.places)
 
     def choose(self, valid_lines: int) -> dict[Split, np.ndarray]:
         """Choose the rows that are trained and validated on, each ascending; after everything is read and written.
@@ -150,8 +144,7 @@ class PairCorpusBuilder(ExitStack):
         """Leave out the rows that were found, if so decided; they are counted in any case."""
         if not found.any():
             return rows
-        provenance, first = self.provenance(), rows[found][:PLACES].tolist()
-        places = [provenance.place(row) for row in first]
+        places = [*map(self.provenance().place, rows[found][:PLACES].tolist())]
         self.findings["train"][kind] = Finding(int(found.sum()), decision == "drop", places)
         return rows[~found] if decision == "drop" else rows
 
@@ -160,9 +153,8 @@ class PairCorpusBuilder(ExitStack):
             return
         found, limits = self.findings[split].items(), asdict(self.filters)
         losses = [counted(finding, kind, limits) for kind, finding in found if finding.dropped]
-        purpose = "train" if split == "train" else "validate"
         reason = f"the filters left out {' and '.join(losses)}" if losses else "the sources have no pairs"
-        raise DataError(f"nothing is left to {purpose} on: {reason}")
+        raise DataError(f"nothing is left to {PURPOSES[split]} on: {reason}")
 
 
 def take_out(rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

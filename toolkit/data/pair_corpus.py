@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 
 from toolkit.data.batches import Example
-from toolkit.data.corpus import CHECKSUMS_FILE, SPLITS, Corpus, Split, check_checksums, finish_corpus
+from toolkit.data.corpus import CHECKSUMS_FILE, SPLIT_NAMES, SPLITS, Corpus, Split, check_checksums, finish_corpus
 from toolkit.data.filters import Filters, Finding, Findings, sentence
 from toolkit.data.pair_builder import PairCorpusBuilder, Provenance
 from toolkit.data.pairs import PairSource
@@ -75,12 +75,7 @@ class StoredPairs(Sequence[tuple[str, str]]):
 
     def __getitem__(self, index: int) -> tuple[str, str]:
         row = int(self.rows[index])
-        return stored_text(self.source, row), stored_text(self.target, row)
-
-
-def stored_text(store: RaggedStore, row: int) -> str:
-    """Read one text of a store of UTF-8."""
-    return store[row].tobytes().decode()
+        return self.source.text(row), self.target.text(row)
 
 
 class PairCorpus(Corpus):
@@ -91,11 +86,9 @@ class PairCorpus(Corpus):
         super().__init__(directory)
         self._texts = {side: RaggedStore(directory / side) for side in ("source", "target")}
         self._rows = {split: map_array(directory / f"{split}.npy") for split in SPLITS}
-        begins = [source["begin"] for source in self._report["sources"]]
-        names = [source["name"] for source in self._report["sources"]]
-        self._provenance = Provenance(
-            begins, map_array(directory / "lines.npy"), places or [f"{name}, line {{}}".format for name in names]
-        )
+        sources = self._report["sources"]
+        places = places or ["{name}, line {{}}".format(**source).format for source in sources]
+        self._provenance = Provenance(sources, map_array(directory / "lines.npy"), places)
 
     @classmethod
     def open(cls, directory: Path) -> "PairCorpus":
@@ -158,7 +151,7 @@ class PairCorpus(Corpus):
     def describe(self) -> list[str]:
         """Say what was read, kept and left out, in sentences."""
         report, lines = self.report, []
-        for split, name in ("train", "training"), ("valid", "validation"):
+        for split, name in SPLIT_NAMES.items():
             part = report[split]
             taken = f"{part['taken_out']:,} taken out of the training pairs, " if part["taken_out"] else ""
             lines.append(f"{name} pairs: {taken or format(part['read'], ',') + ' read, '}{part['kept']:,} kept")
@@ -171,14 +164,11 @@ class PairCorpus(Corpus):
 
     def texts(self, split: Split, side: Literal["source", "target"]) -> Iterator[str]:
         """Yield the texts of one side, tidy, read from the disk one by one."""
-        return (stored_text(self._texts[side], row) for row in self._rows[split].tolist())
+        return map(self._texts[side].text, self._rows[split].tolist())
 
     def pairs(self, split: Split) -> list[tuple[str, str]]:
         """List all pairs of a set, in memory."""
-        return list(self._pairs_of(self._rows[split]))
-
-    def _pairs_of(self, rows: np.ndarray) -> StoredPairs:
-        return StoredPairs(self._texts["source"], self._texts["target"], rows)
+        return list(StoredPairs(**self._texts, rows=self._rows[split]))
 
     @property
     def encoded(self) -> bool:
@@ -199,8 +189,8 @@ class PairCorpus(Corpus):
                 count = self._encode_split(split, new, tokenizer, max_length, ignore_case, findings)
                 if count == 0:
                     raise DataError(
-                        f"every {'training' if split == 'train' else 'validation'} pair has a side of more than "
-                        f"{max_length - 1} tokens: raise --model.max-length, or cut the sentences shorter"
+                        f"every {SPLIT_NAMES[split]} pair has a side of more than {max_length - 1} tokens: "
+                        "raise --model.max-length, or cut the sentences shorter"
                     )
                 report[split] = {"encoded": count, "findings": {kind: asdict(f) for kind, f in findings.items()}}
             own = {*self._checksums, CHECKSUMS_FILE}
@@ -219,12 +209,12 @@ class PairCorpus(Corpus):
             kept = stack.enter_context(ArrayWriter(new / f"{split}.rows.npy", np.int64))
             for begin in range(0, len(self._rows[split]), CHUNK):
                 rows = self._rows[split][begin : begin + CHUNK]
-                pairs = list(self._pairs_of(rows))
+                pairs = list(StoredPairs(**self._texts, rows=rows))
                 sources = sentence_ids(tokenizer.source, (text for text, _ in pairs), ignore_case)
                 targets = sentence_ids(tokenizer, (text for _, text in pairs))
                 fits = np.array([max(len(s), len(t)) < max_length for s, t in zip(sources, targets, strict=True)])
                 for row in rows[~fits].tolist():
-                    findings.setdefault("tokens", Finding()).add(lambda row=row: self._provenance.place(row))
+                    findings.setdefault("tokens", Finding()).add(self._provenance.place, row)
                 chosen = np.flatnonzero(fits).tolist()
                 source.extend([sources[index] for index in chosen])
                 target.extend([targets[index] for index in chosen])
@@ -238,7 +228,7 @@ class PairCorpus(Corpus):
 
     def example_texts(self, split: Split) -> StoredPairs:
         """Return the texts behind `examples`, in the same order."""
-        return self._pairs_of(self._example_rows(split))
+        return StoredPairs(**self._texts, rows=self._example_rows(split))
 
     def repeats(self) -> np.ndarray | None:
         """Return the times that an epoch has each training example, (examples,); None where all come once."""

@@ -1,12 +1,11 @@
 """Sources of sentence pairs: line-aligned files, tables and datasets; streams that can say where each pair stands."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from toolkit.data.lines import check_aligned, digest_of_files, iter_lines, refuse_pipe
-from toolkit.data.tables import Table, find_table
+from toolkit.data.tables import find_table
 from toolkit.errors import ConfigError, DataError
 
 Side = Literal["source", "target"]
@@ -21,7 +20,10 @@ class Located(NamedTuple):
 
 
 class PairSource(Protocol):
-    """Pairs that are read from the disk, from the beginning at every iteration; memory does not grow with them."""
+    """Pairs that are read from the disk, from the beginning at every iteration; memory does not grow with them.
+
+    Iterating gives what `Located` holds; a `Table` of two columns is such a source.
+    """
 
     name: str
 
@@ -64,30 +66,6 @@ class LineFiles:
         return digest_of_files(self._paths)
 
 
-class TablePairs:
-    """Two columns of a table."""
-
-    def __init__(self, table: Table):
-        self.name = table.name
-        self._table = table
-
-    def __iter__(self) -> Iterator[Located]:
-        return (Located(*row) for row in self._table)
-
-    def place(self, line: int, side: Side = "source") -> str:
-        return self._table.place(line)
-
-    def fingerprint(self) -> str:
-        if self._table.path:
-            return digest_of_files([self._table.path])
-        digest = hashlib.sha256()
-        for source, target, _ in self:
-            for text in (source, target):
-                data = text.encode("utf-8")
-                digest.update(len(data).to_bytes(8, "little") + data)
-        return digest.hexdigest()
-
-
 def open_sources(
     source: Sequence[Path], target: Sequence[Path], data: Sequence[str], source_column: str, target_column: str
 ) -> list[PairSource]:
@@ -105,4 +83,4 @@ def open_sources(
     if data and source_column == target_column:
         raise ConfigError(f"source and target column are both {source_column}: name two columns")
     files: list[PairSource] = [LineFiles(*paths) for paths in zip(source, target, strict=True)]
-    return files + [TablePairs(find_table(text, (source_column, target_column))) for text in data]
+    return files + [find_table(text, (source_column, target_column)) for text in data]

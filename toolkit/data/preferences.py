@@ -12,9 +12,10 @@ In each, replies may be whole conversations; then there need not be a prompt. "k
 holds is ignored.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from math import isnan
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,32 +43,10 @@ class Preference(NamedTuple):
     place: str
 
 
-class Ranking(NamedTuple):
-    """Two or more replies to a prompt, best first; replies of the same rank are equally good."""
-
-    prompt: tuple[Message, ...]
-    replies: tuple[str, ...]
-    ranks: tuple[int, ...]  # ascending from 0
-    kind: str
-    place: str
-
-    def pairs(self) -> Iterator[Preference]:
-        """Yield every better reply beside every worse one."""
-        for (chosen, better), (rejected, worse) in combinations(zip(self.replies, self.ranks, strict=True), 2):
-            if better < worse:
-                yield Preference(self.prompt, chosen, rejected, self.kind, self.place)
-
-
 def read_preferences(path: Path) -> Iterator[Preference]:
-    """Read all pairs of all rankings of a file, with the rules and errors of `read_rankings`."""
-    for ranking in read_rankings(path):
-        yield from ranking.pairs()
-
-
-def read_rankings(path: Path) -> Iterator[Ranking]:
     """Read the rankings of a file, from the disk as they are asked for; contents in Unicode normal form C.
 
-    A chosen and a rejected reply are a ranking of two.
+    Every better reply of a ranking is given beside every worse one; a chosen and a rejected reply are a ranking of two.
 
     Raises DataError, naming file and line, for what `read_objects` and `check_conversation` refuse, for another form,
     for fewer than two replies, for the same reply at two ranks, and for replies to different prompts.
@@ -77,12 +56,13 @@ def read_rankings(path: Path) -> Iterator[Ranking]:
         prompt = parse_prompt(fields["prompt"], f"{place}, prompt") if "prompt" in fields else None
         conversations = [_conversation(prompt, *named) for named in zip(values, names, strict=True)]
         _check_alike(conversations, names, place)
-        order = sorted(range(len(ranks)), key=ranks.__getitem__)  # stable: ties stay in their order
-        replies = [conversations[index][-1].content for index in order]
-        ranks = [ranks[index] for index in order]
-        _check_different(replies, ranks, [names[index] for index in order], place)
+        replies = [conversation[-1].content for conversation in conversations]
+        order = sorted(zip(ranks, replies, names, strict=True), key=itemgetter(0))  # stable: ties stay in their order
+        _check_different(order, place)
         kind = text_field(fields, "kind", place)
-        yield Ranking(tuple(conversations[0][:-1]), tuple(replies), tuple(ranks), kind, place)
+        for (better, chosen, _), (worse, rejected, _) in combinations(order, 2):
+            if better < worse:
+                yield Preference(tuple(conversations[0][:-1]), chosen, rejected, kind, place)
 
 
 def _given(fields: dict[str, Any], place: str) -> tuple[list[str], list[Any], list[int]]:
@@ -110,16 +90,12 @@ def _ranks(fields: dict[str, Any], count: int, place: str) -> list[int]:
     if name is None:
         raise DataError(f"{place} does not say which of its completions are better: give scores or ranks")
     numbers = fields[name]
-    if not isinstance(numbers, list) or not all(_is_number(number) for number in numbers):
+    if not isinstance(numbers, list) or any(type(each) not in (int, float) or isnan(each) for each in numbers):
         raise DataError(f"{place}: {name} is not a list of numbers: give one for each of the {count} completions")
     if len(numbers) != count:
         raise DataError(f"{place} has {count} completions and {len(numbers)} {name}: give one for each")
     ordered = sorted(set(numbers), reverse=name == "scores")
     return [ordered.index(number) for number in numbers]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
 def _conversation(prompt: list[Message] | None, value: Any, where: str) -> list[Message]:
@@ -146,10 +122,10 @@ def _check_alike(conversations: Sequence[list[Message]], names: Sequence[str], p
             raise DataError(f"{name} and {other} differ before their last message: only replies to the same compare")
 
 
-def _check_different(replies: Sequence[str], ranks: Sequence[int], names: Sequence[str], place: str) -> None:
-    first: dict[str, int] = {}
-    for index, reply in enumerate(replies):
-        if ranks[first.setdefault(reply, index)] != ranks[index]:
-            better = names[first[reply]]
-            worse = names[index].removeprefix(f"{place}, ")
+def _check_different(replies: Sequence[tuple[int, str, str]], place: str) -> None:
+    first: dict[str, tuple[int, str]] = {}
+    for rank, reply, name in replies:
+        before, better = first.setdefault(reply, (rank, name))
+        if before != rank:
+            worse = name.removeprefix(f"{place}, ")
             raise DataError(f"{better} and {worse} are the same, so that neither is better: change or delete one")

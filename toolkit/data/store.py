@@ -148,6 +148,10 @@ class RaggedStore(Sequence[np.ndarray]):
                 raise IndexError("no sequence so far in front")
         return self.values[self.offsets[index] : self.offsets[index + 1]]
 
+    def text(self, index: int) -> str:
+        """Decode a sequence of a store of UTF-8."""
+        return self[index].tobytes().decode()
+
     @cached_property
     def lengths(self) -> np.ndarray:
         """The lengths of all sequences, (sequences,), int32."""

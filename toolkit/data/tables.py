@@ -6,6 +6,7 @@ with the file and the line, when it is reached.
 
 import csv
 import functools
+import hashlib
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,10 +14,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from toolkit.data.hub import Batch, batches_of, load_split, parquet_batches
-from toolkit.data.lines import LONGEST_LINE, LONGEST_TEXT, lines_of, path_mode, refuse_pipe
+from toolkit.data.lines import LONGEST_LINE, LONGEST_TEXT, digest_of_files, lines_of, path_mode, refuse_pipe
 from toolkit.data.objects import TABLE_SUFFIXES, is_json_list, json_objects, table_suffix, unpacked
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
@@ -25,7 +26,6 @@ from toolkit.tokenization.normal_form import normal_form
 Columns = tuple[str, ...]  # (source, target) of pairs, or (text,) alone
 Keys = tuple[str, ...]  # a column, or a column and a field in it
 
-_TEXT_FLAG = "a file of plain text is given as --text"
 _HUB_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*/[\w.-]+")
 _HALF_CHARACTER = re.compile("[\\ud800-\\udfff]")  # which JSON can spell, and no text in UTF-8 has
 # What columns are called, and no sentence says: a file that begins so has a header.
@@ -51,13 +51,23 @@ class Table:
     unit: Literal["row", "line"] = "row"
     path: Path | None = None
 
-    def place(self, number: int) -> str:
-        """Say where a row stands: "my.tsv, line 7"."""
+    def place(self, number: int, _side: str = "") -> str:
+        """Say where a row stands, with all its values: "my.tsv, line 7"."""
         return f"{self.name}, {self.unit} {number}"
 
+    def fingerprint(self) -> str:
+        """Digest the contents (hexadecimal): of a file its bytes, otherwise all texts."""
+        if self.path:
+            return digest_of_files([self.path])
+        digest = hashlib.sha256()
+        for *texts, _ in self:
+            for data in map(str.encode, texts):
+                digest.update(len(data).to_bytes(8, "little") + data)
+        return digest.hexdigest()
+
     def __iter__(self) -> Iterator[tuple[str | int, ...]]:
-        """Raise DataError, naming the row or its line, for a value that is no text or too long (see `longest`)."""
-        most = longest(self.columns)
+        """Raise DataError, naming the row or its line, for a value that is no text or too long."""
+        most = _kind(self.columns).longest
         for values, number in self.read():
             for value, column in zip(values, self.columns, strict=True):
                 is_text = isinstance(value, str) and (value.isascii() or not _HALF_CHARACTER.search(value))
@@ -67,9 +77,18 @@ class Table:
             yield *(normal_form(value.removesuffix("\r")) for value in values), number
 
 
-def longest(columns: Columns) -> int:
-    """Return the most characters that a value may have: sentences of pairs are short, other texts may be books."""
-    return LONGEST_LINE if len(columns) == 2 else LONGEST_TEXT
+class _Kind(NamedTuple):
+    """The differences between tables of pairs and of texts."""
+
+    row: str  # what one holds, for a sentence
+    value: str
+    longest: int  # characters of a value: sentences of pairs are short, other texts may be books
+    together: int  # rows in memory: in columns, many are read five times faster than one by one
+
+
+def _kind(columns: Columns) -> _Kind:
+    pairs = len(columns) == 2
+    return _Kind("pair", "sentence", LONGEST_LINE, 1000) if pairs else _Kind("text", "text", LONGEST_TEXT, 50)
 
 
 def find_table(text: str, columns: Columns) -> Table:
@@ -94,7 +113,8 @@ def find_table(text: str, columns: Columns) -> Table:
     if rest:
         raise DataError(f"{name} is a file, which has no configurations and splits: leave out :{rest}")
     if not is_table:
-        flags = "two line-aligned files are given as --source and --target" if len(columns) == 2 else _TEXT_FLAG
+        plain = "a file of plain text is given as --text"
+        flags = "two line-aligned files are given as --source and --target" if len(columns) == 2 else plain
         raise DataError(f"{name} is not a table ({', '.join(TABLE_SUFFIXES)}): {flags}")
     refuse_pipe(path)
     return open_table(path, columns)
@@ -114,7 +134,7 @@ def open_table(path: Path, columns: Columns) -> Table:
     exclude each other.
     """
     suffix = table_suffix(path)
-    rows = {".tsv": _tsv_rows, ".csv": _csv_rows, ".parquet": _parquet_rows}.get(suffix, _json_rows)
+    rows = {".tsv": _separated_rows, ".csv": _separated_rows, ".parquet": _parquet_rows}.get(suffix, _json_rows)
     is_list = rows is _json_rows and is_json_list(path)
     unit = "row" if is_list or suffix == ".parquet" else "line"
     table = Table(str(path), columns, functools.partial(rows, path, columns), unit, path)
@@ -132,31 +152,25 @@ def open_dataset(name: str, config: str, split: str, columns: Columns) -> Table:
 # Lines of fields
 
 
-def _tsv_rows(path: Path, columns: Columns) -> Iterator[tuple[list[str], int]]:
+def _separated_rows(path: Path, columns: Columns) -> Iterator[tuple[list[str], int]]:
+    is_csv = table_suffix(path) == ".csv"
     with unpacked(path) as file:
-        lines = _without_nul(lines_of(file, path, longest(columns)), path)
-        yield from _columns_of(((line.split("\t"), number) for number, line in enumerate(lines, 1)), path, columns)
+        lines = _without_nul(lines_of(file, path, _kind(columns).longest, verbatim=is_csv), path)
+        records = ((line.split("\t"), number) for number, line in enumerate(lines, 1))
+        yield from _columns_of(_csv_records(lines, path, _kind(columns)) if is_csv else records, path, columns)
 
 
-def _csv_rows(path: Path, columns: Columns) -> Iterator[tuple[list[str], int]]:
-    """Read CSV, whose rows are numbered by the line that they begin in."""
-    with unpacked(path) as file:
-        lines = _without_nul(lines_of(file, path, longest(columns), verbatim=True), path)
-        first = next(lines)
-        # Where numbers have a decimal comma, spreadsheets write other signs between the columns.
-        sign = next((sign for sign in ",;\t" if sign in first), ",")
-        reader = csv.reader((f"{line}\n" for line in chain([first], lines)), strict=True, delimiter=sign)
-        yield from _columns_of(_records(reader, path, columns), path, columns)
-
-
-def _records(reader: Any, path: Path, columns: Columns) -> Iterator[tuple[list[str], int]]:
+def _csv_records(lines: Iterator[str], path: Path, kind: _Kind) -> Iterator[tuple[list[str], int]]:
     """Yield the records of a CSV file, and the line that each begins in."""
-    begin = 1
+    first, begin = next(lines), 1
+    # Where numbers have a decimal comma, spreadsheets write other signs between the columns.
+    sign = next((sign for sign in ",;\t" if sign in first), ",")
+    reader = csv.reader((f"{line}\n" for line in chain([first], lines)), strict=True, delimiter=sign)
     while True:
         records: list[tuple[list[str], int]] = []
-        others_limit = csv.field_size_limit(longest(columns))  # the whole process has one
+        others_limit = csv.field_size_limit(kind.longest)  # the whole process has one
         try:
-            for fields in islice(reader, _rows_at_a_time(columns)):
+            for fields in islice(reader, kind.together):
                 records.append((fields, begin))
                 begin = reader.line_num + 1
         except csv.Error as error:
@@ -183,13 +197,22 @@ def _columns_of(
         indices = _numbered(header, columns, path)
         yield [header[index] for index in indices], line
     else:
-        indices = [_index([name.strip() for name in header], column, path, columns) for column in columns]
+        names = [name.strip() for name in header]
+        for column in columns:
+            if column not in names:
+                raise _missing_column(str(path), column, names, columns)
+            if names.count(column) > 1:
+                raise DataError(f"{path} has {names.count(column)} columns named {column}: give each its own name")
+        indices = [*map(names.index, columns)]
     for fields, line in records:
+        if fields in ([], [""]) and len(header) != len(fields):
+            raise DataError(f"{path}, line {line} is empty: delete it")
         if len(fields) != len(header):
-            raise _uneven(path, line, fields, len(header))
+            there = counted(len(fields), "column")
+            raise DataError(f"{path}, line {line} has {there}, the first line has {len(header)}: correct it")
         yield [fields[index] for index in indices], line
     if line == 1 and not all(numbered):
-        raise DataError(f"{path} has column names and nothing below them: it needs at least one {_unit(columns)}")
+        raise DataError(f"{path} has column names and nothing below them: it needs at least one {_kind(columns).row}")
 
 
 def _numbered(header: list[str], columns: Columns, path: Path) -> list[int]:
@@ -201,24 +224,9 @@ def _numbered(header: list[str], columns: Columns, path: Path) -> list[int]:
     if all(_NAME.fullmatch(header[index].strip()) for index in indices):
         raise DataError(
             f"{path}, line 1 has names of columns, {_listed(header[index] for index in indices)}, where a numbered "
-            f"column begins with a {_unit(columns)}: give the columns by name, or delete the line"
+            f"column begins with a {_kind(columns).row}: give the columns by name, or delete the line"
         )
     return indices
-
-
-def _index(header: list[str], column: str, path: Path, columns: Columns) -> int:
-    if column not in header:
-        raise _missing_column(str(path), column, header, columns)
-    if header.count(column) > 1:
-        raise DataError(f"{path} has {header.count(column)} columns named {column}: give each its own name")
-    return header.index(column)
-
-
-def _uneven(path: Path, line: int, fields: list[str], columns: int) -> DataError:
-    if fields in ([], [""]):
-        return DataError(f"{path}, line {line} is empty: delete it")
-    there = counted(len(fields), "column")
-    return DataError(f"{path}, line {line} has {there}, the first line has {columns}: correct it")
 
 
 def _without_nul(lines: Iterable[str], path: Path) -> Iterator[str]:
@@ -233,19 +241,19 @@ def _without_nul(lines: Iterable[str], path: Path) -> Iterator[str]:
 
 def _json_rows(path: Path, columns: Columns) -> Iterator[tuple[Sequence[Any], int]]:
     keys = None
-    for number, (row, place) in enumerate(json_objects(path, longest(columns), _unit(columns)), 1):
+    for number, (row, place) in enumerate(json_objects(path, _kind(columns).longest, _kind(columns).row), 1):
         keys = keys or _find_columns(row, columns, str(path))
         yield [_value(row, where, place) for where in keys], number
     if keys is None:
-        raise DataError(f"{path} holds an empty list: it needs at least one {_unit(columns)}")
+        raise DataError(f"{path} holds an empty list: it needs at least one {_kind(columns).row}")
 
 
 def _parquet_rows(path: Path, columns: Columns) -> Iterator[tuple[Sequence[Any], int]]:
-    return _batched_rows(parquet_batches(path, _rows_at_a_time(columns)), str(path), columns)
+    return _batched_rows(parquet_batches(path, _kind(columns).together), str(path), columns)
 
 
 def _hub_rows(name: str, config: str, split: str, columns: Columns) -> Iterator[tuple[Sequence[Any], int]]:
-    batches = batches_of(load_split(name, config, split), name, _rows_at_a_time(columns))
+    batches = batches_of(load_split(name, config, split), name, _kind(columns).together)
     return _batched_rows(batches, name, columns)
 
 
@@ -253,17 +261,16 @@ def _batched_rows(batches: Iterator[Batch], name: str, columns: Columns) -> Iter
     number, keys = 0, None
     for batch in batches:
         keys = keys or _find_columns({key: values[0] for key, values in batch.items()}, columns, name)
-        for values in zip(*(_column(batch, where) for where in keys), strict=True):
+        # A null where a struct should be has null fields.
+        picked = (
+            [value.get(inner[0]) if value else None for value in batch[outer]] if inner else batch[outer]
+            for outer, *inner in keys
+        )
+        for values in zip(*picked, strict=True):
             number += 1
             yield values, number
     if keys is None:
-        raise DataError(f"{name} has no rows: it needs at least one {_unit(columns)}")
-
-
-def _column(batch: Batch, keys: Keys) -> list[Any]:
-    """Pick a column of a batch. A null where a struct should be has null fields."""
-    values = batch[keys[0]]
-    return values if len(keys) == 1 else [value.get(keys[1]) if value else None for value in values]
+        raise DataError(f"{name} has no rows: it needs at least one {_kind(columns).row}")
 
 
 def _value(row: Mapping[str, Any], keys: Keys, place: str) -> Any:
@@ -283,16 +290,6 @@ def _tried(table: Table) -> Table:
     with closing(iter(table)) as rows:
         next(rows, None)
     return table
-
-
-def _rows_at_a_time(columns: Columns) -> int:
-    """Return the number of rows in memory together. In columns, many are read five times faster than one by one."""
-    return 1000 if len(columns) == 2 else 50
-
-
-def _unit(columns: Columns) -> str:
-    """Name what a row holds, for a sentence."""
-    return "pair" if len(columns) == 2 else "text"
 
 
 def _find_columns(row: Mapping[str, Any], columns: Columns, name: str) -> tuple[Keys, ...]:
@@ -318,10 +315,10 @@ def _text_fault(value: Any, columns: Columns) -> str:
     if not isinstance(value, str):
         kind = "null" if value is None else f"of type {type(value).__name__}"
         return f"is {kind}, not a text: correct it, or delete the row"
-    if len(value) <= longest(columns):
+    kind = _kind(columns)
+    if len(value) <= kind.longest:
         return "has half of a surrogate pair: correct it, or delete the row"
-    what = "sentence" if len(columns) == 2 else "text"
-    return f"has more than {longest(columns):,} characters: is it one {what}?"
+    return f"has more than {kind.longest:,} characters: is it one {kind.value}?"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -24,12 +24,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from toolkit.data.corpus import SPLITS, Corpus, Split, finish_corpus
+from toolkit.data.corpus import PURPOSES, SPLIT_NAMES, SPLITS, Corpus, Split, check_share, finish_corpus, id_type
 from toolkit.data.store import RaggedStore, RaggedWriter
 from toolkit.data.texts import Piece, TextSource, utf8_length
 from toolkit.data.token_stream import TokenWriter, stream_encoder
 from toolkit.display import progress_bar
-from toolkit.errors import ConfigError, DataError
+from toolkit.errors import DataError
 from toolkit.files import replaced_directory
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.tokenization.subword_training import reservoir
@@ -37,7 +37,6 @@ from toolkit.tokenization.subword_training import reservoir
 TokenizerKind = Literal["unigram", "bpe", "character", "byte"]
 
 _SAMPLE = 8_000_000  # characters that a SentencePiece vocabulary is learned from
-_NARROW = 2**16  # ids below it are stored as uint16
 
 LARGEST_VALIDATION = 2_000_000  # bytes of text that are taken out at most
 SLICE = 8192  # characters of text that are sampled together, or a little more
@@ -81,8 +80,7 @@ class TextCorpus(Corpus):
         Raises DataError for what sources and tokenizers refuse, if one of the sets has less than two tokens and if
         `directory` cannot be written, ConfigError for a share that is not above 0 and at most a half.
         """
-        if not 0 < valid_share <= 0.5:
-            raise ConfigError(f"valid_share is {valid_share:g}: take out more than 0 and at most 0.5 of the text")
+        check_share(valid_share, "text")
         with replaced_directory(directory) as new:
             began = time.perf_counter()
             pieces = _Pieces(train, quiet), _Pieces(valid, quiet)
@@ -110,7 +108,7 @@ class TextCorpus(Corpus):
     def describe(self) -> list[str]:
         """Say what was read and what it became, in sentences."""
         lines = []
-        for split, name in ("train", "training"), ("valid", "validation"):
+        for split, name in SPLIT_NAMES.items():
             part = self.report[split]
             documents = f"{part['documents']:,} document{'s' * (part['documents'] != 1)}, "
             taken = ", taken out of the training text" if part["taken_out"] else ""
@@ -193,12 +191,9 @@ class ValidationSplit:
         for document, begin, text in together:
             if self.begin is not None:
                 text = text[: max(0, self.begin - begin)]
-            if text and not self._has(document):
+            index = bisect_left(self.documents, document)
+            if text and document not in self.documents[index : index + 1]:
                 yield text
-
-    def _has(self, document: int) -> bool:
-        index = bisect_left(self.documents, document)
-        return index < len(self.documents) and self.documents[index] == document
 
     def divide(self, pieces: Iterable[Piece]) -> Iterator[tuple[bool, Piece]]:
         """Yield whether a piece of the texts is taken out, and the piece, for all of them."""
@@ -285,9 +280,7 @@ def _encode(
     quiet: bool,
 ) -> dict[str, Any]:
     """Make the second pass: write the ids; returns the report about them."""
-    dtype = np.uint16 if tokenizer.vocab_size <= _NARROW else np.int32
-    encoder = stream_encoder(tokenizer)
-    sources = []
+    dtype, encoder, sources = id_type(tokenizer.vocab_size), stream_encoder(tokenizer), []
     with ExitStack() as stack:
         writers = {
             split: stack.enter_context(TokenWriter(RaggedWriter(new / split, dtype), encoder, marks))
@@ -305,7 +298,7 @@ def _encode(
         if writer.tokens < 2:
             raise DataError(
                 f"{'nothing' if not writer.characters else 'less than two tokens of text'} is left to "
-                f"{'train' if split == 'train' else 'validate'} on: give more text"
+                f"{PURPOSES[split]} on: give more text"
             )
         counts = ("documents", "characters", "bytes", "tokens")
         report[split] = {name: getattr(writer, name) for name in counts}

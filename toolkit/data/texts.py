@@ -79,7 +79,7 @@ class TextFiles:
             elif self._documents == "file":
                 yield from one_document(pieces)
             else:
-                yield from (line_documents if self._documents == "line" else paragraph_documents)(pieces)
+                yield from divided_documents(pieces, self._documents)
 
     def fingerprint(self) -> str:
         return digest_of_files(self._paths)
@@ -128,9 +128,9 @@ class TextPairs:
         self.name, self.bytes = self._files.name, source.stat().st_size + target.stat().st_size
 
     def __iter__(self) -> Iterator[Piece]:
-        for pair in self._files:
-            if pair.source.strip() and pair.target.strip():
-                yield Piece(f"{pair.source}\n{pair.target}", True)
+        for source, target, _ in self._files:
+            if source.strip() and target.strip():
+                yield Piece(f"{source}\n{target}", True)
 
     def fingerprint(self) -> str:
         return self._files.fingerprint()
@@ -163,19 +163,18 @@ def open_texts(
 
 
 def _open_path(path: Path, documents: Documents, once: bool) -> TextFiles:
-    if once and str(path) == "-":
-        return TextFiles("standard input", [path], documents)
-    if stat.S_ISDIR(path_mode(path)):
-        below = sorted(one for one in path.rglob("*.txt") if one.is_file() and one.stat().st_size)
-        if not below:
+    name, files = str(path), [path]
+    if once and name == "-":
+        name = "standard input"
+    elif stat.S_ISDIR(path_mode(path)):
+        files = sorted(one for one in path.rglob("*.txt") if one.is_file() and one.stat().st_size)
+        if not files:
             raise DataError(f"{path} has no text in it: a folder holds files whose names end in .txt")
-        return TextFiles(str(path), below, documents)
-    if once and path.exists() and not path.is_file():
-        return TextFiles(str(path), [path], documents)
-    refuse_pipe(path)
-    with opened(path):  # what is missing is said before anything long begins
-        pass
-    return TextFiles(str(path), [path], documents)
+    elif not (once and path.exists() and not path.is_file()):
+        refuse_pipe(path)
+        with opened(path):  # what is missing is said before anything long begins
+            pass
+    return TextFiles(name, files, documents)
 
 
 # Pieces
@@ -264,19 +263,12 @@ def one_document(pieces: Iterable[str]) -> Iterator[Piece]:
         yield Piece(last, True)
 
 
-def line_documents(pieces: Iterable[str]) -> Iterator[Piece]:
-    """Make every line that is not blank a document, without its end."""
-    return _separated(pieces, _LINE_END)
+def divided_documents(pieces: Iterable[str], documents: Literal["line", "blank"]) -> Iterator[Piece]:
+    """Make every line that is not blank a document, or what stands between blank lines, without the line ends around.
 
-
-def paragraph_documents(pieces: Iterable[str]) -> Iterator[Piece]:
-    """Make what stands between blank lines a document, without the line ends before and after it."""
-    return _separated(pieces, _BLANK_LINES)
-
-
-def _separated(pieces: Iterable[str], separator: re.Pattern[str]) -> Iterator[Piece]:
-    """Make a document of what stands between separators; no more than a piece of it is held back."""
-    begun, held = False, ""
+    No more than a piece of it is held back.
+    """
+    begun, held, separator = False, "", _LINE_END if documents == "line" else _BLANK_LINES
     for piece in pieces:
         *whole, last = separator.split(held + piece)
         for text in whole:

@@ -10,16 +10,7 @@ from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.hugging_face_files import LM_HEAD, ForeignSettings, ForeignWeights, untied_note
-from toolkit.interop.mapping import (
-    OUTPUT,
-    SOURCE,
-    TARGET,
-    Architecture,
-    Setting,
-    Table,
-    Tensors,
-    Written,
-)
+from toolkit.interop.mapping import OUTPUT, SOURCE, TARGET, Architecture, Setting, Table, Tensors
 from toolkit.models.seq2seq import Seq2SeqConfig
 
 _SHARED = "model.shared.weight"
@@ -112,7 +103,7 @@ def _are_waves(table: Array, config: Seq2SeqConfig, near: float) -> bool:
     return np.allclose(table, sinusoidal_positions(*table.shape, "halves"), rtol=0, atol=near)
 
 
-def _encoder_decoder_settings(vocab_size: int) -> tuple[Setting | Written, ...]:
+def _encoder_decoder_settings(vocab_size: int) -> tuple[Setting, ...]:
     """Give the settings of both; vocab_size stands for one that config.json leaves out."""
     return (
         Setting("vocab_size", "vocab_size", vocab_size),
@@ -124,13 +115,13 @@ def _encoder_decoder_settings(vocab_size: int) -> tuple[Setting | Written, ...]:
         Setting("activation_function", "activation", "gelu"),
         Setting("max_position_embeddings", "max_length", 1024),
         Setting("scale_embedding", "scale_embedding", False),
-        Written("static_position_embeddings", True),
+        Setting("static_position_embeddings", value=True),
         Setting("dropout", "residual_dropout", 0.1),
         Setting("attention_dropout", "attention_dropout", 0.0),
         Setting("activation_dropout", "activation_dropout", 0.0),
-        Written("encoder_layerdrop", 0.0),
-        Written("decoder_layerdrop", 0.0),
-        Written("is_encoder_decoder", True),
+        Setting("encoder_layerdrop", value=0.0),
+        Setting("decoder_layerdrop", value=0.0),
+        Setting("is_encoder_decoder", value=True),
     )
 
 
@@ -142,9 +133,9 @@ class Marian(EncoderDecoder):
     fields = {"norm_position": "post", "positions": "sinusoidal_halves"}
     settings = (
         *_encoder_decoder_settings(58101),
-        Written("share_encoder_decoder_embeddings", lambda config: config.tie == "all"),
-        Written("tie_word_embeddings", lambda config: config.tie != "none"),
-        Written("decoder_vocab_size", lambda config: config.vocab_size),
+        Setting("share_encoder_decoder_embeddings", value=lambda config: config.tie == "all"),
+        Setting("tie_word_embeddings", value=lambda config: config.tie != "none"),
+        Setting("decoder_vocab_size", value=lambda config: config.vocab_size),
     )
     expected = EncoderDecoder.expected | dict.fromkeys(("normalize_before", "add_final_layer_norm"), (False,))
     tables = {
@@ -174,9 +165,9 @@ class Pegasus(EncoderDecoder):
     fields = {"norm_position": "pre", "positions": "sinusoidal_halves"}
     settings = (
         *_encoder_decoder_settings(50265),
-        Written("normalize_before", True),
-        Written("add_final_layer_norm", True),
-        Written("tie_word_embeddings", lambda config: config.tie == "all"),
+        Setting("normalize_before", value=True),
+        Setting("add_final_layer_norm", value=True),
+        Setting("tie_word_embeddings", value=lambda config: config.tie == "all"),
     )
     expected = EncoderDecoder.expected | dict.fromkeys(("normalize_before", "add_final_layer_norm"), (True,))
     tables = {

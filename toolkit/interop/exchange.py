@@ -104,23 +104,18 @@ def export_model(
 
 def _read_ours(directory: Path) -> tuple[Model, Tokenizer, list[str], Any]:
     """Read a model to export -> it, its tokenizer, notes, and its authors' settings of decoding."""
-    model, notes = _writing_model(load_model(directory), directory)
+    model, notes = load_model(directory), []
+    if isinstance(model, AutoEncoder):
+        what = "an auto-encoder, which no other library has: only models of texts are exported"
+        raise ModelError(f"{directory} is {what}")
+    if isinstance(model, RewardModel):
+        what = "a reward model, and there is no class that has its head: only what writes texts is exported"
+        raise ModelError(f"{directory} is {what}")
+    if isinstance(model, ActorCritic):
+        model, notes = model.language_model(), ["the critic, which only PPO needs, is left out"]
     tokenizer = load_tokenizer(directory)
     _check_sizes(model, tokenizer, directory)
     return model, tokenizer, notes, read_metrics(directory).get("generation")
-
-
-def _writing_model(model: Model, where: Path) -> tuple[Model, list[str]]:
-    """Take the part of a model that writes texts, with notes on the rest.  Raises ModelError where there is none."""
-    if isinstance(model, AutoEncoder):
-        raise ModelError(f"{where} is an auto-encoder, which no other library has: only models of texts are exported")
-    if isinstance(model, RewardModel):
-        raise ModelError(
-            f"{where} is a reward model, and there is no class that has its head: only what writes texts is exported"
-        )
-    if isinstance(model, ActorCritic):
-        return model.language_model(), ["the critic, which only PPO needs, is left out"]
-    return model, []
 
 
 def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, list[str], Mapping[str, Any]]:

@@ -19,7 +19,6 @@ from toolkit.interop.hugging_face_files import (
     ForeignSettings,
     ForeignWeights,
     check_generation,
-    exported_generation,
     generation_notes,
     kept_generation,
     own_settings,
@@ -60,8 +59,16 @@ class HuggingFaceModel:
         self.settings = ForeignSettings(directory)
         self.architecture = architecture_of(self.settings)
         self.settings.rename(self.architecture.aliases)
-        self._directory, self._weights = directory, ForeignWeights(directory, self.architecture.prefix)
-        self._config = self._checked_config()
+        self._directory = directory
+        self._weights = weights = ForeignWeights(directory, self.architecture.prefix)
+        path = self.settings.path
+        try:
+            self._config = self.architecture.read_config(self.settings, weights)
+        except ConfigError as error:
+            raise ModelError(f"{path} describes a model that cannot be: {error}") from None
+        # Damaged settings must not ask for more memory than the weights have.
+        if is_larger(self._config, len(weights), weights.size):
+            raise ModelError(f"{path} describes a larger model than the weights beside it: copy all of it again")
 
     @property
     def size(self) -> int:
@@ -80,7 +87,7 @@ class HuggingFaceModel:
     @property
     def generation(self) -> Mapping[str, Any]:
         """Its authors' settings of decoding, for `write_hugging_face`."""
-        return {} if self.settings.is_own else kept_generation(self.settings)
+        return {} if self.settings.is_own else kept_generation(self.settings.decoding)
 
     def vocabulary(self) -> Vocabulary:
         """Lay out its vocabulary by config.json and generation_config.json, which know no token for unknown text.
@@ -108,17 +115,6 @@ class HuggingFaceModel:
             end = end_of(config)
             check_generation(self.settings, _suppressed(vocabulary, end) or (), _special_id(vocabulary, end))
         return filled_model(config, arrays, str(self._directory))
-
-    def _checked_config(self) -> Config:
-        """Read our settings, with their tokens; damaged ones must not ask for more memory than the weights have."""
-        path, weights = self.settings.path, self._weights
-        try:
-            config = self.architecture.read_config(self.settings, weights)
-        except ConfigError as error:
-            raise ModelError(f"{path} describes a model that cannot be: {error}") from None
-        if is_larger(config, len(weights), weights.size):
-            raise ModelError(f"{path} describes a larger model than the weights beside it: copy all of it again")
-        return config
 
     def _arrays(self) -> dict[str, Array]:
         """Read our parameters, tokens in the foreign order; an output bias only where the model has one."""
@@ -181,13 +177,13 @@ def write_hugging_face(
             config = replace(config, max_length=max(config.max_length, _LEAST_POSITIONS))
     architecture = fitting_architecture(config)
     dtype = np.float16 if half else np.float32
-    (directory / WEIGHTS_FILE).write_bytes(_serialised(_tensors(architecture, config, arrays), dtype))
+    (directory / WEIGHTS_FILE).write_bytes(_serialised(architecture, config, arrays, dtype))
     ids = {"pad": PAD, "bos": BOS, "eos": EOS} | ({"decoder_start": BOS} if isinstance(config, Seq2SeqConfig) else {})
     special = {f"{role}_token_id": _special_id(vocabulary, ours) for role, ours in ids.items()}
     settings = {
         "architectures": [architecture.name],
         "model_type": architecture.model_type,
-        **architecture.write_config(config),
+        **{name: value for each in architecture.settings for name, value in each.write(config).items()},
         **special,
         "forced_eos_token_id": None,  # at the length limit, an output is cut off
         "dtype": np.dtype(dtype).name,
@@ -197,7 +193,7 @@ def write_hugging_face(
     end = end_of(config)
     limits = {"max_length": model.config.max_length, "suppress_tokens": _suppressed(vocabulary, end)}
     special["eos_token_id"] = _special_id(vocabulary, end)
-    write_json(directory / GENERATION_FILE, special | limits | exported_generation(generation))
+    write_json(directory / GENERATION_FILE, special | limits | kept_generation(generation))
     return architecture
 
 
@@ -230,18 +226,14 @@ def fitting_architecture(config: Config) -> Architecture:
     raise ModelError(f"no class of transformers computes what this model does: {'; '.join(reasons)}")
 
 
-def _tensors(architecture: Architecture, config: Config, arrays: Mapping[str, Array]) -> dict[str, Array]:
+def _serialised(architecture: Architecture, config: Config, arrays: Mapping[str, Array], dtype: type) -> bytes:
+    """Write the bytes of a safetensors file; transformers reads only those that say that they are PyTorch's."""
     tensors = write_entries(arrays, config, architecture.entries)
     for table in architecture.tables[config.tie]:
         tensors |= table.write(arrays)
     if architecture.output_bias:
         bias = arrays.get(OUTPUT_BIAS)
         tensors[architecture.output_bias] = np.zeros((1, config.vocab_size)) if bias is None else bias[None]
-    return tensors
-
-
-def _serialised(tensors: Mapping[str, Array], dtype: type) -> bytes:
-    """Write the bytes of a safetensors file; transformers reads only those that say that they are PyTorch's."""
     with np.errstate(over="ignore"):
         stored = {name: np.ascontiguousarray(value, dtype) for name, value in tensors.items()}
     if not all(np.isfinite(value).all() for value in stored.values()):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -44,10 +44,11 @@ class ForeignSettings:
 
     def __init__(self, directory: Path):
         self.directory, self.path = directory, directory / CONFIG_FILE
-        self.values = read_json(self.path)
-        generation = directory / GENERATION_FILE
-        self._generation = read_json(generation) if generation.exists() else {}
-        self.generation_path = generation if generation.exists() else self.path
+        self.values = self.decoding = read_json(self.path)  # of older directories, config.json says both
+        self.decoding_path = self.path
+        if (directory / GENERATION_FILE).exists():
+            self.decoding_path = directory / GENERATION_FILE
+            self.decoding = read_json(self.decoding_path)
 
     def rename(self, aliases: Mapping[str, str]) -> None:
         """Take settings under other names of theirs.  Raises ModelError where the two say different things."""
@@ -126,14 +127,10 @@ class ForeignSettings:
 
     def tokens(self, name: str) -> list[int]:
         """Give all the ids of a special token, generation_config.json's before config.json's."""
-        value = self._generation.get(name)
+        value = self.decoding.get(name)
         value = self.values.get(name) if value is None else value
         several = value if isinstance(value, list) else [] if value is None else [value]
         return [self.typed(name, each, 0) for each in several]
-
-    def generation(self, name: str) -> Any:
-        """Give a setting of decoding, in older directories, which have no generation_config.json, of config.json."""
-        return (self.values if self.generation_path == self.path else self._generation).get(name)
 
     def expect(self, name: str, *allowed: Any) -> None:
         """Raises ModelError where a setting is given and is none of those that the toolkit has a counterpart for."""
@@ -212,14 +209,14 @@ def check_generation(settings: ForeignSettings, never_written: Collection[int], 
     never_written: foreign ids that no search here writes. end: the foreign id that ends an output.
     """
     for name, idle in _WITHOUT_COUNTERPART.items():
-        if settings.generation(name) not in (None, *idle):
+        if settings.decoding.get(name) not in (None, *idle):
             raise _refusal(settings, name, "which decides what every output is, and which no search here knows")
-    if settings.generation(_FORCED_END) not in (None, end, [end]):
+    if settings.decoding.get(_FORCED_END) not in (None, end, [end]):
         raise _refusal(settings, _FORCED_END, "but here only the end mark is forced at the length limit")
     for name in ("suppress_tokens", "begin_suppress_tokens"):
-        if not _are_ids(settings.generation(name) or [], never_written):
+        if not _are_ids(settings.decoding.get(name) or [], never_written):
             raise _refusal(settings, name, "which forbids tokens that are written here: --bad-words does so, by text")
-    words = settings.generation("bad_words_ids") or []
+    words = settings.decoding.get("bad_words_ids") or []
     if not isinstance(words, list) or not all(_are_ids(each, never_written) for each in words):
         raise _refusal(settings, "bad_words_ids", "which forbids words that are written here: --bad-words does so")
 
@@ -229,7 +226,7 @@ def generation_notes(settings: ForeignSettings) -> list[str]:
     found = []
     flags = {name: (f"--{name.replace('_', '-')}", usual) for name, usual in _FLAGS.items()}
     for name, (flag, usual) in (flags | _LENGTHS).items():
-        value = settings.generation(name)
+        value = settings.decoding.get(name)
         if value in (None, usual) or not isinstance(value, bool | int | float | str):
             continue
         if name in _LENGTHS and not settings.is_encoder_decoder:
@@ -243,27 +240,20 @@ def generation_notes(settings: ForeignSettings) -> list[str]:
             found.append("--no-do-sample")
         found.append(f"{flag} {value}")
     for name, usual in _SAMPLING.items():
-        if settings.generation(name) not in (None, usual):
-            found.append(f"{name} {settings.generation(name)!r:.20}, which has no flag here")
+        if settings.decoding.get(name) not in (None, usual):
+            found.append(f"{name} {settings.decoding.get(name)!r:.20}, which has no flag here")
     return [f"its authors decode with {', '.join(found)}: no model here brings such settings along"] if found else []
 
 
-def kept_generation(settings: ForeignSettings) -> dict[str, Any]:
-    """Collect the settings of decoding that export writes again, by the names there."""
-    return exported_generation({name: settings.generation(name) for name in _KEPT})
-
-
-def exported_generation(kept: Any) -> Mapping[str, Any]:
-    """Take from what import has kept only names that are known, each with one value."""
-    found = {name: value for name, value in kept.items() if name in _KEPT} if isinstance(kept, dict) else {}
-    return {name: value for name, value in found.items() if isinstance(value, bool | int | float | str)}
+def kept_generation(settings: Any) -> dict[str, Any]:
+    """Take the settings of decoding that import keeps and export writes again: known names, each with one value."""
+    found = settings if isinstance(settings, dict) else {}
+    return {name: found[name] for name in _KEPT if isinstance(found.get(name), bool | int | float | str)}
 
 
 def _refusal(settings: ForeignSettings, name: str, why: str) -> ModelError:
-    value = f"{settings.generation(name)!r:.60}"
-    return ModelError(
-        f"{settings.generation_path} has {name} {value}, {why}: take it out to import the model without it"
-    )
+    value = f"{settings.decoding.get(name)!r:.60}"
+    return ModelError(f"{settings.decoding_path} has {name} {value}, {why}: take it out to import the model without it")
 
 
 def _are_ids(found: Any, allowed: Collection[int]) -> bool:
@@ -284,11 +274,6 @@ _INDEX = Record(
 _OTHERS = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack", "model.ckpt.index")
 
 
-class _Place(NamedTuple):
-    path: Path
-    tensor: Tensor
-
-
 class ForeignWeights(Mapping[str, Array]):
     """The tensors of a model directory by name, in safetensors files, as float32, each read when it is asked for.
 
@@ -300,9 +285,9 @@ class ForeignWeights(Mapping[str, Array]):
 
     def __init__(self, directory: Path, prefix: str = ""):
         self.directory = directory
-        places: dict[str, _Place] = {}
+        places: dict[str, tuple[Path, Tensor]] = {}
         for path in _files(directory):
-            places.update((name, _Place(path, tensor)) for name, tensor in _tensors(path).items())
+            places |= {name: (path, tensor) for name, tensor in _tensors(path).items()}
         if prefix and not any(name.startswith(prefix) for name in places):
             places = {f"{prefix}{name}": place for name, place in places.items()}
         self._places = places
@@ -326,11 +311,11 @@ class ForeignWeights(Mapping[str, Array]):
         return name in self._places
 
     def shape(self, name: str) -> tuple[int, ...]:
-        return self._places[name].tensor.shape
+        return self._places[name][1].shape
 
     def where(self, name: str) -> Path:
         """The file that holds a tensor, or would."""
-        return self._places[name].path if name in self._places else self.directory / WEIGHTS_FILE
+        return self._places[name][0] if name in self._places else self.directory / WEIGHTS_FILE
 
     def tensor(self, name: str, shape: tuple[int, ...] | None = None, needed: bool = True) -> Array | None:
         """Give a tensor of this shape; None where it is missing and not needed.
@@ -361,8 +346,7 @@ class ForeignWeights(Mapping[str, Array]):
     @property
     def size(self) -> int:
         """Numbers in all tensors together that can be read."""
-        tensors = (place.tensor for place in self._places.values())
-        return sum(math.prod(tensor.shape) for tensor in tensors if tensor.dtype in DTYPES)
+        return sum(math.prod(tensor.shape) for _, tensor in self._places.values() if tensor.dtype in DTYPES)
 
 
 def _files(directory: Path) -> list[Path]:

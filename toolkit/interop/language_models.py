@@ -6,16 +6,7 @@ from typing import Any
 
 from toolkit.errors import ModelError
 from toolkit.interop.hugging_face_files import LM_HEAD, ForeignSettings, ForeignWeights, untied_note
-from toolkit.interop.mapping import (
-    EMBEDDING,
-    OUTPUT,
-    Architecture,
-    Entry,
-    Setting,
-    Table,
-    Tensors,
-    Written,
-)
+from toolkit.interop.mapping import EMBEDDING, OUTPUT, Architecture, Entry, Setting, Table, Tensors
 from toolkit.models.gpt import GPTConfig
 
 _PLAIN_ACTIVATIONS = {"relu", "gelu", "gelu_tanh", "silu"}
@@ -64,7 +55,7 @@ class GPT2(LanguageModel):
         Setting("activation_function", "activation", "gelu_new"),
         Setting("layer_norm_epsilon", "norm_eps", 1e-5),
         Setting("n_positions", "max_length", 1024),
-        Written("tie_word_embeddings", lambda config: config.tie),
+        Setting("tie_word_embeddings", value=lambda config: config.tie),
         Setting("embd_pdrop", "embedding_dropout", 0.1),
         Setting("attn_pdrop", "attention_dropout", 0.1),
         Setting("resid_pdrop", "residual_dropout", 0.1),
@@ -115,7 +106,7 @@ def _rotary_settings(
     num_key_value_heads: int | Callable[[Mapping[str, Any]], int],
     d_ff: int,
     max_length: int,
-) -> tuple[Setting | Written, ...]:
+) -> tuple[Setting, ...]:
     """Give the settings that Llama and Starcoder2 share, from what stands for those that config.json leaves out."""
     groups = "num_key_value_heads"
     return (
@@ -126,9 +117,9 @@ def _rotary_settings(
         Setting(groups, groups, num_key_value_heads, value=lambda c: c.num_key_value_heads or c.num_heads),
         Setting("intermediate_size", "d_ff", d_ff),
         Setting("max_position_embeddings", "max_length", max_length),
-        Written("rope_theta", lambda config: config.rotary_base),
-        Written("rope_parameters", lambda config: {"rope_type": "default", "rope_theta": config.rotary_base}),
-        Written("tie_word_embeddings", lambda config: config.tie),
+        Setting("rope_theta", value=lambda config: config.rotary_base),
+        Setting("rope_parameters", value=lambda config: {"rope_type": "default", "rope_theta": config.rotary_base}),
+        Setting("tie_word_embeddings", value=lambda config: config.tie),
         Setting("attention_dropout", "attention_dropout", 0.0),
     )
 
@@ -171,11 +162,11 @@ class Llama(_Rotary):
     fields = {"positions": "rotary", "norm": "rms", "activation": "swiglu"}
     settings = (
         *_rotary_settings(32000, 4096, 32, 32, lambda found: found["num_heads"], 11008, 2048),
-        Written("hidden_act", "silu"),
+        Setting("hidden_act", value="silu"),
         Setting("rms_norm_eps", "norm_eps", 1e-6),
-        Written("attention_bias", lambda config: config.has_bias("attention")),
-        Written("mlp_bias", lambda config: config.has_bias("feed_forward")),
-        Written("head_dim", lambda config: config.d_model // config.num_heads),
+        Setting("attention_bias", value=lambda config: config.has_bias("attention")),
+        Setting("mlp_bias", value=lambda config: config.has_bias("feed_forward")),
+        Setting("head_dim", value=lambda config: config.d_model // config.num_heads),
     )
     expected = {"hidden_act": ("silu", "swish"), "pretraining_tp": (1,)}
     tensors = Tensors(
@@ -205,8 +196,8 @@ class Starcoder2(_Rotary):
         *_rotary_settings(49152, 3072, 30, 24, 2, 12288, 4096),
         Setting("hidden_act", "activation", "gelu_pytorch_tanh"),
         Setting("norm_epsilon", "norm_eps", 1e-5),
-        Written("use_bias", lambda config: config.has_bias("attention") or config.has_bias("feed_forward")),
-        Written("sliding_window", None),
+        Setting("use_bias", value=lambda config: config.has_bias("attention") or config.has_bias("feed_forward")),
+        Setting("sliding_window", value=None),
         Setting("embedding_dropout", "embedding_dropout", 0.0),
         Setting("residual_dropout", "residual_dropout", 0.0),
     )

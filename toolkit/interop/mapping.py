@@ -66,27 +66,18 @@ _PARTS = {
 _INTO_STREAM = ("attention_output", "cross_output", "down")  # maps whose outputs are added to the residual stream
 
 
-class _Module(NamedTuple):
-    """One of our linear maps or norms: its name, and where it stands."""
-
-    ours: str
-    part: str
-    side: str  # "encoder" or "decoder"
-    layer: int = 0
-
-
 def stacks(config: Config) -> dict[str, _Stack]:
     """Give our stacks of layers, by the side that they are on: "encoder" or "decoder"."""
     return _GPT if isinstance(config, GPTConfig) else _SEQ2SEQ
 
 
-def _modules(config: Config) -> Iterator[_Module]:
-    """Yield all maps and norms that a model of this kind may have."""
+def _modules(config: Config) -> Iterator[tuple[str, str, str, int]]:
+    """Yield all maps and norms that a model of this kind may have: our name, the part, its side, and its layer."""
     for side, stack in stacks(config).items():
         for layer in range(getattr(config, stack.count)):
             for part, name in _PARTS.items():
-                yield _Module(f"{stack.layers.format(layer)}.{name}", part, side, layer)
-        yield _Module(stack.norm, "norm", side)
+                yield f"{stack.layers.format(layer)}.{name}", part, side, layer
+        yield stack.norm, "norm", side, 0
 
 
 @dataclass(frozen=True)
@@ -170,13 +161,12 @@ class Tensors:
         shapes: of our parameters; a part that we have not is left out. biased: which of "map" and "norm" have biases
         there even where ours have none, so that there is an entry for each.
         """
-        for module in _modules(config):
-            names = self.norm if module.part == "norm" else self.parts.get(module.part, ())
-            begin = "" if module.part == "norm" else self.layer
+        for ours, part, side, layer in _modules(config):
+            begin, names = ("", self.norm) if part == "norm" else (self.layer, self.parts.get(part, ()))
             each = [names] if isinstance(names, str) else names
-            theirs = [(begin + name).format(side=module.side, layer=module.layer) for name in each]
-            is_norm = module.part.endswith("norm")
-            weight, bias = f"{module.ours}.{'gain' if is_norm else 'weight'}", f"{module.ours}.bias"
+            theirs = [(begin + name).format(side=side, layer=layer) for name in each]
+            is_norm = part.endswith("norm")
+            weight, bias = f"{ours}.{'gain' if is_norm else 'weight'}", f"{ours}.bias"
             if weight not in shapes:
                 continue
             *inputs, total = shapes[weight]
@@ -229,21 +219,23 @@ _ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """An entry of config.json that is a field of our config.
+    """An entry of config.json that is a field of our config; one without `ours` is written only.
 
     default: the value where config.json has none, of the type that it must have, or a function of the fields found so
     far. A whole number must be at least 1. same: other entries, which must be there with the same value or not at all.
-    value: what is written, of a config; the field, if not given.
+    value: what is written, or a function of our config that gives it; the field, if there is one and no function.
     """
 
     theirs: str
-    ours: str
-    default: Any
+    ours: str | None = None
+    default: Any = None
     same: tuple[str, ...] = ()
-    value: Callable[[Any], Any] | None = None
+    value: Any = None
 
     def read(self, settings: ForeignSettings, found: Mapping[str, Any]) -> dict[str, Any]:
         """Give our fields.  Raises ModelError for a value of another type, and for an activation that we have not."""
+        if self.ours is None:
+            return {}
         default = self.default(found) if callable(self.default) else self.default
         value = settings.count(self.theirs, default) if type(default) is int else settings.get(self.theirs, default)
         for name in self.same:
@@ -258,24 +250,11 @@ class Setting:
 
     def write(self, config: Config) -> dict[str, Any]:
         """Give their entries."""
-        value = self.value(config) if self.value else getattr(config, self.ours)
+        value = self.value if self.ours is None else getattr(config, self.ours)
+        value = self.value(config) if callable(self.value) else value
         if self.ours == "activation":
             value = _ACTIVATIONS[value][0]
         return dict.fromkeys((self.theirs, *self.same), value)
-
-
-@dataclass(frozen=True)
-class Written:
-    """An entry of config.json that is written only: a value, or a function of our config."""
-
-    theirs: str
-    value: Any
-
-    def read(self, settings: ForeignSettings, found: Mapping[str, Any]) -> dict[str, Any]:
-        return {}
-
-    def write(self, config: Config) -> dict[str, Any]:
-        return {self.theirs: self.value(config) if callable(self.value) else self.value}
 
 
 class Architecture:
@@ -291,7 +270,7 @@ class Architecture:
 
     has: ClassVar[set[str]]  # features, as `features` calls them, that its models may have
     fields: ClassVar[Mapping[str, Any]] = {}  # of our config, alike in all models of the class
-    settings: ClassVar[tuple[Setting | Written, ...]]  # of config.json, in the order in which they are written
+    settings: ClassVar[tuple[Setting, ...]]  # of config.json, in the order in which they are written
     expected: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # settings that have one of these values if any
     aliases: ClassVar[Mapping[str, str]] = {}  # other names of settings, which config.json may use
 
@@ -317,10 +296,6 @@ class Architecture:
     def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: Config) -> list[str]:
         """Say in sentences where the model here differs from its config.json."""
         return []
-
-    def write_config(self, config: Config) -> dict[str, Any]:
-        """Give their settings for a model of ours, but for those that all classes share."""
-        return {name: value for each in self.settings for name, value in each.write(config).items()}
 
     def entries(self, config: Config, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
         """Yield all but the tables of tokens.  shapes: of our parameters."""

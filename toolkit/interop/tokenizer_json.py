@@ -21,7 +21,7 @@ import base64
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import MARK, joining
@@ -34,6 +34,7 @@ from toolkit.tokenization.sentencepiece import FIRST_PIECE, SPACE_MARK_IDS, open
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS, UNK
 
 Json = dict[str, Any]
+PatternKind = Literal["String", "Regex"]
 
 OwnTokenizer = SentencePieceTokenizer | CharacterTokenizer | ByteTokenizer
 
@@ -49,14 +50,17 @@ def own_content(tokenizer: OwnTokenizer, config: Config) -> Json:
     if not isinstance(tokenizer, SentencePieceTokenizer):
         model = bpe(ids, [], SPECIAL_TOKENS[UNK], byte_fallback=isinstance(tokenizer, ByteTokenizer))
         return tokenizer_content(config, pieces, [_NORMAL_FORM], [], model, [_BYTES, _TOGETHER])
-    normalizers, words = [_NORMAL_FORM, replace(" ", SPACE_MARK)], [split({"String": SPACE_MARK}, "MergedWithNext")]
+    normalizers, words = (
+        [_NORMAL_FORM, replace("String", " ", SPACE_MARK)],
+        [split("String", SPACE_MARK, "MergedWithNext")],
+    )
     if tokenizer.is_bpe:
         model = bpe(ids, merges_of(pieces[FIRST_PIECE:]), SPECIAL_TOKENS[UNK], byte_fallback=True)
     else:
         vocabulary = [(piece, tokenizer.scores.get(piece, 0.0)) for piece in pieces]
         model = {"type": "Unigram", "unk_id": UNK, "vocab": vocabulary, "byte_fallback": True}
         marked = "".join(MARK + pieces[index] for index in SPACE_MARK_IDS)
-        normalizers.insert(1, replace(SPACE_MARK, marked))
+        normalizers.insert(1, replace("String", SPACE_MARK, marked))
         words = [*cuts(pieces[FIRST_PIECE:]), *words]
     return tokenizer_content(config, pieces, normalizers, words, model, _PIECES_TO_TEXT)
 
@@ -98,10 +102,10 @@ def _normalizers(settings: dict[int, int | bytes]) -> list[Json]:
     if isinstance(characters := settings.get(_CHARACTERS), bytes) and characters:
         steps.append({"type": "Precompiled", "precompiled_charsmap": base64.b64encode(characters).decode()})
     if settings.get(_REMOVES_SPACES, True):
-        steps += [replace_all(" {2,}", " "), replace_all("\\A +| +\\z", "")]
+        steps += [replace("Regex", " {2,}", " "), replace("Regex", "\\A +| +\\z", "")]
     if settings.get(_ADDS_SPACE, True):
         steps.append({"type": "Prepend", "prepend": " "})
-    return [*steps, replace(" ", SPACE_MARK)]
+    return [*steps, replace("String", " ", SPACE_MARK)]
 
 
 def _section(model: bytes, number: int) -> dict[int, int | bytes]:
@@ -169,7 +173,7 @@ def tokenizer_content(
     if isinstance(config, GPTConfig) and config.template != "none":
         normalizers = [joining(names[index] for index in special.values()), *normalizers]
     if isinstance(config, Seq2SeqConfig):
-        tidy = [replace_all(_WHITE_SPACE, " "), replace_all(_ENDS, "")]
+        tidy = [replace("Regex", _WHITE_SPACE, " "), replace("Regex", _ENDS, "")]
         lower = [{"type": "Lowercase"}] if config.ignore_case else []
         normalizers = [_NORMAL_FORM, *tidy, *lower, {"type": "Prepend", "prepend": " "}, *normalizers]
         decoders = [*decoders, *tidy]
@@ -262,8 +266,8 @@ def cuts(pieces: Sequence[str]) -> list[Json]:
     inside = {piece[place : place + 2] for piece in pieces for place in range(len(piece) - 1)}
     patterns = [_cut(name, inside) for name in (*SPECIAL_TOKENS, _ANY_BYTE)]
     return [
-        split({"Regex": "|".join(filter(None, patterns))}, "MergedWithPrevious"),
-        split({"String": MARK}, "Removed"),
+        split("Regex", "|".join(filter(None, patterns)), "MergedWithPrevious"),
+        split("String", MARK, "Removed"),
     ]
 
 
@@ -286,19 +290,14 @@ def special_token(index: int, name: str) -> Json:
     return {"id": index, "content": name, **flags}
 
 
-def replace(text: str, content: str) -> Json:
-    """Give the step that writes `content` for every `text`."""
-    return {"type": "Replace", "pattern": {"String": text}, "content": content}
-
-
-def replace_all(pattern: str, content: str) -> Json:
+def replace(kind: PatternKind, pattern: str, content: str) -> Json:
     """Give the step that writes `content` for everything that a pattern finds."""
-    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
+    return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
 
 
-def split(pattern: Json, behavior: str) -> Json:
+def split(kind: PatternKind, pattern: str, behavior: str) -> Json:
     """Give the step that cuts a text at a pattern."""
-    return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}
+    return {"type": "Split", "pattern": {kind: pattern}, "behavior": behavior, "invert": False}
 
 
 def content_ids(content: Json) -> dict[str, int]:

@@ -6,7 +6,7 @@ its tables: the special tokens come first, every other token after them in its o
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -108,10 +108,6 @@ class Vocabulary:
     def ours(self, foreign_ids: Iterable[int]) -> list[int]:
         """Give our ids of foreign ones."""
         return [int(self._ours[foreign]) for foreign in foreign_ids]
-
-    def foreign(self, our_ids: Sequence[int]) -> list[int]:
-        """Give the foreign ids of ours; -1 for a reserved token that the foreign model lacks."""
-        return [self.rows[ours] for ours in our_ids]
 
     def read_table(self, table: Array) -> Array:
         """Put a table into our order, with zeros for reserved tokens.  Shapes: (foreign size, D) -> (V, D)."""
