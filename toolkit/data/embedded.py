@@ -124,7 +124,6 @@ def _make(folder: Path, sums: dict[str, str], quiet: bool) -> None:
 
 
 def _sums(folder: Path) -> dict[str, str]:
-    """Read the checksums of a folder, by the name of the file."""
     try:
         lines = (folder / _SUMS).read_text(encoding="ascii").splitlines()
         return {file: checksum for checksum, file in (line.split("  ", 1) for line in lines)}

@@ -68,7 +68,6 @@ def batches_of(dataset: Any, name: str, size: int) -> Iterator[Batch]:
 
 
 def _streamed(called: str, path: str, **options: Any) -> Any:
-    """Open the splits of a dataset, by name."""
     import tempfile
 
     import datasets

@@ -85,7 +85,6 @@ def _given(fields: dict[str, Any], place: str) -> tuple[list[str], list[Any], li
 
 
 def _ranks(fields: dict[str, Any], count: int, place: str) -> list[int]:
-    """Rank completions that have scores or ranks, from 0."""
     name = next((name for name in ("scores", "ranks") if name in fields), None)
     if name is None:
         raise DataError(f"{place} does not say which of its completions are better: give scores or ranks")

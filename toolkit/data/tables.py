@@ -216,7 +216,6 @@ def _columns_of(
 
 
 def _numbered(header: list[str], columns: Columns, path: Path) -> list[int]:
-    """Find the indices of columns that are given as numbers."""
     if not all(1 <= int(column) <= len(header) for column in columns):
         none = f"are no columns {' and '.join(columns)}" if len(columns) > 1 else f"is no column {columns[0]}"
         raise DataError(f"{path} has {counted(len(header), 'column')}: there {none}")

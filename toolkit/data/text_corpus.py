@@ -20,12 +20,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from toolkit.data.corpus import PURPOSES, SPLIT_NAMES, SPLITS, Corpus, Split, check_share, finish_corpus, id_type
-from toolkit.data.store import RaggedStore, RaggedWriter
+from toolkit.data.store import RaggedStore
 from toolkit.data.texts import Piece, TextSource, utf8_length
 from toolkit.data.token_stream import TokenWriter, stream_encoder
 from toolkit.display import progress_bar
@@ -40,6 +40,7 @@ _SAMPLE = 8_000_000  # characters that a SentencePiece vocabulary is learned fro
 
 LARGEST_VALIDATION = 2_000_000  # bytes of text that are taken out at most
 SLICE = 8192  # characters of text that are sampled together, or a little more
+Slice = tuple[int, int, str]  # the number of a document, the number of the first character, and the text
 
 
 class TextCorpus(Corpus):
@@ -125,14 +126,6 @@ class TextCorpus(Corpus):
         return lines
 
 
-class Slice(NamedTuple):
-    """A part of a document, for a sample: the number of its document, the number of its first character, itself."""
-
-    document: int
-    begin: int
-    text: str
-
-
 class CorpusStatistics:
     """Counts the documents of sources while they are read, and keeps their sizes: 8 bytes a document."""
 
@@ -146,7 +139,7 @@ class CorpusStatistics:
             if not begun:
                 self.sizes.append(0)
             for text in _slices(piece.text):
-                together.append(Slice(len(self.sizes) - 1, self.characters, text))
+                together.append((len(self.sizes) - 1, self.characters, text))
                 self.characters += len(text)
                 length += len(text)
                 if length >= SLICE:
@@ -255,7 +248,7 @@ def _learn(
     statistics, sample, tokenizer = CorpusStatistics(), [], None
     reading = statistics.read(train)
     if kind == "character":
-        texts = (part.text for together in reading for part in together)
+        texts = (text for together in reading for _, _, text in together)
         tokenizer = CharacterTokenizer.train(chain(texts, (piece.text for piece in valid)))
     elif kind == "byte":
         tokenizer = ByteTokenizer()
@@ -282,10 +275,7 @@ def _encode(
     """Make the second pass: write the ids; returns the report about them."""
     dtype, encoder, sources = id_type(tokenizer.vocab_size), stream_encoder(tokenizer), []
     with ExitStack() as stack:
-        writers = {
-            split: stack.enter_context(TokenWriter(RaggedWriter(new / split, dtype), encoder, marks))
-            for split in SPLITS
-        }
+        writers = {split: stack.enter_context(TokenWriter(new / split, dtype, encoder, marks)) for split in SPLITS}
         for split, given, taken in ("valid", valid, ValidationSplit()), ("train", train, held_out):
             reading = _Pieces(given, quiet, "encoding")
             characters = dict.fromkeys(map(id, given), 0)

@@ -4,6 +4,7 @@ import re
 from array import array
 from collections.abc import Sequence
 from itertools import repeat
+from pathlib import Path
 
 import numpy as np
 
@@ -127,25 +128,22 @@ def marked(ids: np.ndarray, lengths: np.ndarray, begin: np.ndarray, end: np.ndar
     return with_marks, lengths
 
 
-class TokenWriter:
+class TokenWriter(RaggedWriter):
     """Writes the store of one set, a sequence for each document, as a context manager that ends the last document.
 
     marks: whether sequences stand between BOS and EOS. Counts what was written: `documents`, `tokens` (the marks
     included), `characters`, and `bytes`, which is what the tokens stand for in UTF-8.
     """
 
-    def __init__(self, store: RaggedWriter, encoder: WordEncoder | ArrayEncoder, marks: bool):
+    def __init__(self, prefix: Path, dtype: type, encoder: WordEncoder | ArrayEncoder, marks: bool):
+        super().__init__(prefix, dtype)
         self.documents = self.tokens = self.characters = self.bytes = 0
-        self._store, self._encoder, self._marks = store, encoder, marks
+        self._encoder, self._marks = encoder, marks
         self._texts: list[str] = []
         self._begins: list[bool] = []
         self._ends: list[bool] = []
         self._waiting = 0  # characters
         self._is_open = False
-
-    def __enter__(self) -> "TokenWriter":
-        self._store.__enter__()
-        return self
 
     def __exit__(self, kind: type | None, *error: object) -> None:
         try:
@@ -154,7 +152,7 @@ class TokenWriter:
                     self.add(Piece("", True), "")
                 self._write()
         finally:
-            self._store.__exit__(kind, *error)
+            super().__exit__(kind, *error)
 
     def add(self, piece: Piece, separator: str) -> None:
         """Go on with the document, or begin the next one; separator: what EOS stands for in the text."""
@@ -178,6 +176,6 @@ class TokenWriter:
         ends = np.array(self._ends)
         if self._marks:
             ids, lengths = marked(ids, lengths, np.array(self._begins), ends)
-        self._store.append(ids, lengths.cumsum()[ends])
+        self.append(ids, lengths.cumsum()[ends])
         self.tokens += len(ids)
         self._texts, self._begins, self._ends, self._waiting = [], [], [], 0

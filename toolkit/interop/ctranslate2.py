@@ -162,18 +162,20 @@ def read(directory: Path, end_token: str | None = None) -> StoredModel:
     token where none can be chosen.
     """
     own, source = ForeignSettings(directory), VariableSource(directory / MODEL_FILE)
-    settings = own.values
+    settings, translates = own.values, source.specification == SEQ2SEQ[0]
     if source.specification not in (SEQ2SEQ[0], DECODER[0]):
         raise source.refusal(f"is a {source.specification}: {SEQ2SEQ[0]} and {DECODER[0]} are what is read")
-    if source.specification == SEQ2SEQ[0]:
-        _check_beginnings(directory, settings)
+    if translates and settings.get("add_source_bos"):
+        raise ModelError(f"{own.path} puts a begin mark before every source: ours have an end mark only")
+    if translates and settings.get("decoder_start_token", "<s>") is None:
+        raise ModelError(f"{own.path} has no token that outputs begin with: every output needs one here")
     config = read_config(source, settings)
     arrays = _read_arrays(source, config)
-    if source.specification == SEQ2SEQ[0] and any((directory / f"{_SOURCES}.{end}").exists() for end in _ENDS):
+    if translates and any((directory / f"{_SOURCES}.{end}").exists() for end in _ENDS):
         tokens = _unite(arrays, read_tokens(directory, _SOURCES), read_tokens(directory, _TARGETS), config, directory)
         config = replace(config, vocab_size=len(tokens), output_bias=True)
     else:
-        tokens = read_tokens(directory, _SHARED if source.specification == SEQ2SEQ[0] else _ALONE)
+        tokens = read_tokens(directory, _SHARED if translates else _ALONE)
     if len(tokens) != config.vocab_size:
         raise ModelError(f"{directory} has {len(tokens)} tokens and a model of {config.vocab_size}: copy it again")
     if end_token is not None and (own.is_own or not isinstance(config, GPTConfig)):
@@ -191,13 +193,6 @@ def read(directory: Path, end_token: str | None = None) -> StoredModel:
         arrays[OUTPUT_BIAS] = np.maximum(arrays[OUTPUT_BIAS], np.float32(ABSENT))
     new_model(config).check_arrays(arrays, str(source.path))
     return StoredModel(config, arrays, tokens, vocabulary)
-
-
-def _check_beginnings(directory: Path, settings: dict[str, Any]) -> None:
-    if settings.get("add_source_bos"):
-        raise ModelError(f"{directory / CONFIG_FILE} puts a begin mark before every source: ours have an end mark only")
-    if settings.get("decoder_start_token", "<s>") is None:
-        raise ModelError(f"{directory / CONFIG_FILE} has no token that outputs begin with: every output needs one here")
 
 
 def _unite(
@@ -223,7 +218,6 @@ def _unite(
 
 
 def _read_arrays(source: VariableSource, config: Config) -> dict[str, Array]:
-    """Read our parameters, by our names."""
     arrays = {table.ours: table.read(source) for table in tables(config)} | read_entries(source, config, entries)
     turned = isinstance(config, GPTConfig) and is_interleaved(source, config)
     for name, array in arrays.items():

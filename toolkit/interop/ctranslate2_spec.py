@@ -122,14 +122,16 @@ def read_config(source: VariableSource, settings: dict[str, Any]) -> Config:
     scales = {_scale(source, side, width) for side in sides}
     if len(scales) > 1:
         raise source.refusal("scales the embeddings of sources and targets differently: here they are treated alike")
-    activation = _activation(source, source.agreed([f"{side}/activation" for side in sides], 0))
+    number = source.agreed([f"{side}/activation" for side in sides], 0)
+    if number not in ACTIVATIONS.values():
+        raise source.refusal(f"has activation {number:g} of CTranslate2's, which is none of {', '.join(ACTIVATIONS)}")
     is_pre = bool(source.agreed([f"{side}/pre_norm" for side in sides], 1))
     found = {
         "vocab_size": size,
         "d_model": width,
         "num_heads": int(source.agreed([f"{side}/num_heads" for side in sides], 8)),
         "d_ff": _shape(source, f"{sides[0]}/layer_0/ffn/linear_0/weight")[0],
-        "activation": activation,
+        "activation": next(name for name, theirs in ACTIVATIONS.items() if theirs == number),
         "bias": bool(_biases(source)),
         "output_bias": _BIAS in source,
         **dict.fromkeys(_DROPOUTS, 0.0),
@@ -236,13 +238,6 @@ def _shape(source: VariableSource, name: str) -> tuple[int, int]:
 def _layers(source: VariableSource, side: str) -> int:
     found = (re.match(rf"{side}/layer_([0-9]+)/", name) for name in source.names())
     return len({match[1] for match in found if match})
-
-
-def _activation(source: VariableSource, number: float) -> str:
-    for name, theirs in ACTIVATIONS.items():
-        if theirs == number:
-            return name
-    raise source.refusal(f"has activation {number:g} of CTranslate2's, which is none of {', '.join(ACTIVATIONS)}")
 
 
 def _scale(source: VariableSource, side: str, width: int) -> bool:

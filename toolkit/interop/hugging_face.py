@@ -117,24 +117,17 @@ class HuggingFaceModel:
         return filled_model(config, arrays, str(self._directory))
 
     def _arrays(self) -> dict[str, Array]:
-        """Read our parameters, tokens in the foreign order; an output bias only where the model has one."""
+        """Read our parameters, tokens in the foreign order; an output bias only where it does something."""
         config, architecture, weights = self._config, self.architecture, self._weights
         shape = self.size, config.d_model
         arrays = {table.ours: table.read(weights, shape) for table in architecture.tables[config.tie]}
-        bias = self._output_bias()
-        arrays |= {} if bias is None else {OUTPUT_BIAS: bias}
+        if (name := architecture.output_bias) in weights:
+            bias = weights[name]
+            if bias.size != self.size or np.isnan(bias).any() or bias.max() == np.inf:
+                raise ModelError(f"{weights.where(name)}: {name} is damaged: it should be a number for each token")
+            if bias.any():  # no entry is below ABSENT
+                arrays[OUTPUT_BIAS] = np.maximum(bias.reshape(self.size), np.float32(ABSENT))
         return arrays | read_entries(weights, config, architecture.entries)
-
-    def _output_bias(self) -> Array | None:
-        """Read the output bias, (foreign size,), if it does something; no entry is below ABSENT."""
-        name, weights = self.architecture.output_bias, self._weights
-        if name is None or name not in weights:
-            return None
-        bias = weights[name]
-        if bias.size != self.size or np.isnan(bias).any() or bias.max() == np.inf:
-            raise ModelError(f"{weights.where(name)}: {name} is damaged: it should be a number for each token")
-        bias = np.maximum(bias.reshape(self.size), np.float32(ABSENT))
-        return bias if bias.any() else None
 
 
 def read_hugging_face(

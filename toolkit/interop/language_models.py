@@ -16,7 +16,6 @@ class LanguageModel(Architecture):
     """In all classes of language models, the embedding may be the output table too."""
 
     config_class = GPTConfig
-    table: str  # name of the embedding
     ties = True  # the embedding is the output table too, where config.json does not say
 
     def declared_tie(self, settings: ForeignSettings) -> bool:
@@ -24,7 +23,7 @@ class LanguageModel(Architecture):
 
     def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
         """Tie the tables unless a file has two that differ, whatever it says."""
-        return {"tie": self.declared_tie(settings) and weights.are_equal(self.table, LM_HEAD)}
+        return {"tie": self.declared_tie(settings) and weights.are_equal(*self.tables[True][0].theirs)}
 
     def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: GPTConfig) -> list[str]:
         is_other = self.declared_tie(settings) and not config.tie
@@ -86,8 +85,7 @@ class GPT2(LanguageModel):
         positions="transformer.wpe.weight",
         transposed=False,
     )
-    table = "transformer.wte.weight"
-    tables = _language_model_tables(table)
+    tables = _language_model_tables("transformer.wte.weight")
 
 
 _ROTARY_PARTS = {
@@ -128,8 +126,7 @@ class _Rotary(LanguageModel):
     """Llama and Starcoder2 share rotary positions, grouped queries, and most names."""
 
     redundant = (".rotary_emb.inv_freq",)  # files of the first years hold how fast the rotary positions turn
-    table = "model.embed_tokens.weight"
-    tables = _language_model_tables(table)
+    tables = _language_model_tables("model.embed_tokens.weight")
 
     def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
         settings.expect("head_dim", None, found["d_model"] // found["num_heads"])

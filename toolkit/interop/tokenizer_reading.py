@@ -150,12 +150,6 @@ class TokenizerDirectory:
         return Vocabulary.plan(self.size, **found, origin=self.path, marks=marks)
 
     @property
-    def special_names(self) -> list[str]:
-        """Special tokens of tokenizer.json."""
-        added = self.json(LIBRARY_FILE).get("added_tokens") or []
-        return [token["content"] for token in added if token.get("special")]
-
-    @property
     def chat_template(self) -> str | None:
         """Chat template in the language of transformers; None where there is none."""
         if self.has(TEMPLATE_FILE):
@@ -296,7 +290,6 @@ def _own(found: TokenizerDirectory) -> Tokenizer | None:
 
 
 def _marian(found: TokenizerDirectory) -> ReadTokenizer:
-    """Read the pieces of two SentencePiece models, with ids that both share."""
     if found.settings.get("separate_vocabs"):
         raise ModelError(
             f"{found.path} has one vocabulary for sources and one for targets: the toolkit has one for all"
@@ -360,7 +353,8 @@ def _conversation(
     names = {ours: tokens[vocabulary.rows[ours]] for ours in (BOS, EOS) if vocabulary.rows[ours] >= 0}
     names |= {mark: mark_name(mark, ids, last=True) for mark in CONTROL_IDS - {PAD, BOS, EOS}}
     known = {mark: name for mark, name in names.items() if name in ids}
-    template = recognized(found.chat_template, known, found.special_names)
+    added = found.json(LIBRARY_FILE).get("added_tokens") or []
+    template = recognized(found.chat_template, known, [token["content"] for token in added if token.get("special")])
     return template and (*template, {mark: ids[names[mark]] for mark in marks_of(template[0]) if mark != EOS})
 
 
