@@ -75,9 +75,9 @@ def test_sources_come_in_the_order_of_the_arguments(write):
     lines = [(write(f"{name}.en", f"{name}\n"), write(f"{name}.ne", "क\n")) for name in ("one", "two")]
     tables = [write("three.tsv", "en\tne\nthree\tक\n"), write("four.jsonl", '{"en": "four", "ne": "क"}\n')]
     sources = open_sources(*zip(*lines, strict=True), [str(table) for table in tables], "en", "ne")
-    assert [pair.source for source in sources for pair in source] == ["one", "two", "three", "four"]
+    assert [text for source in sources for text, _, _ in source] == ["one", "two", "three", "four"]
     assert [Path(source.name).name for source in sources] == ["one.en", "two.en", "three.tsv", "four.jsonl"]
-    assert [source.place(pair.line).rpartition(", ")[2] for source in sources for pair in source] == [
+    assert [source.place(line).rpartition(", ")[2] for source in sources for _, _, line in source] == [
         "line 1",
         "line 1",
         "line 2",
