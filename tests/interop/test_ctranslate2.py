@@ -54,7 +54,7 @@ def ids(reading: StoredModel, tokens: list[str]) -> list[int]:
 
 
 def tokens(reading: StoredModel, ours: list[int]) -> list[str]:
-    return [reading.tokens[reading.vocabulary.rows[each]] for each in ours]
+    return [reading.tokens[index] for index in reading.vocabulary.foreign(ours)]
 
 
 def same_settings(one: Any, other: Any) -> bool:

@@ -295,5 +295,5 @@ def test_the_ids_of_generation_come_first_and_of_several_ends_the_first(write):
     edit(directory, toolkit=None, eos_token_id=9, pad_token_id=-1, bos_token_id=4)
     (directory / "generation_config.json").write_text(json.dumps({"eos_token_id": [11, 12]}))
     found = HuggingFaceModel(directory)
-    assert [found.vocabulary().rows[each] for each in [PAD, BOS, EOS]] == [-1, 4, 11]
+    assert found.vocabulary().foreign([PAD, BOS, EOS]) == [-1, 4, 11]
     assert found.notes == ["it ends its texts with any of the tokens [11, 12], here with [11] only"]

@@ -50,7 +50,7 @@ def marian(tmp_path):
 
 def foreign(found, text):
     """The foreign ids of a source."""
-    return [found.vocabulary.rows[each] for each in found.tokenizer.source.encode(text)]
+    return found.vocabulary.foreign(found.tokenizer.source.encode(text))
 
 
 def test_marians_pieces_are_looked_up_in_its_vocabulary(marian):
@@ -60,8 +60,8 @@ def test_marians_pieces_are_looked_up_in_its_vocabulary(marian):
     assert foreign(found, ">>nep<< I am a boy म") == [marian.ids[">>nep<<"], *expected]
     written = found.tokenizer.encode("म केटा हुँ।")
     expected = [marian.ids[piece] for piece in target.encode("म केटा हुँ।", out_type=str)]
-    assert [found.vocabulary.rows[each] for each in written] == expected
-    assert [found.vocabulary.rows[each] for each in [PAD, UNK, BOS, EOS]] == [marian.size - 1, 1, marian.size - 1, 0]
+    assert found.vocabulary.foreign(written) == expected
+    assert found.vocabulary.foreign([PAD, UNK, BOS, EOS]) == [marian.size - 1, 1, marian.size - 1, 0]
     assert found.tokenizer.vocab_size == found.vocabulary.size
     assert found.begin is None
 
@@ -103,8 +103,7 @@ def test_outputs_without_a_begin_are_refused(marian):
     config = marian.config | {"decoder_start_token_id": None}
     with pytest.raises(ModelError, match="has no decoder_start_token_id: every output must begin with a token"):
         opened(marian.path, config, marian.size)
-    read = opened(marian.path, config | {"bos_token_id": 5}, marian.size)
-    assert read.vocabulary.rows[BOS] == 5
+    assert opened(marian.path, config | {"bos_token_id": 5}, marian.size).vocabulary.foreign([BOS]) == [5]
 
 
 def test_pieces_of_pegasus_are_moved(tmp_path):
@@ -114,7 +113,7 @@ def test_pieces_of_pegasus_are_moved(tmp_path):
     config = {"model_type": "pegasus", "pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
     found = opened(tmp_path, config, pieces.vocab_size() + 5)
     assert foreign(found, "I am a boy.") == [index + 5 for index in pieces.encode("I am a boy.")]
-    assert [found.vocabulary.rows[each] for each in [PAD, UNK, BOS, EOS]] == [0, 7, 0, 1]
+    assert found.vocabulary.foreign([PAD, UNK, BOS, EOS]) == [0, 7, 0, 1]
     assert found.tokenizer.pieces[16:21] == [f"<extra_{index}>" for index in range(2, 7)]
     with pytest.raises(ModelError, match=r"spiece\.model has .* as token .*: they belong to different models"):
         opened(tmp_path, config, pieces.vocab_size() + 4)
@@ -133,7 +132,7 @@ def test_pieces_of_llama_are_those_of_its_model_in_and_out(kind, tmp_path):
     found = opened(tmp_path, LLAMA, size)
     texts = ["I am a boy.", " two  spaces ", "म", "a <0x41> b"]
     assert [foreign(found, text) for text in texts] == [pieces.encode(text) for text in texts]
-    assert [found.vocabulary.rows[each] for each in [PAD, UNK, BOS, EOS]] == [-1, 0, 1, 2]
+    assert found.vocabulary.foreign([PAD, UNK, BOS, EOS]) == [-1, 0, 1, 2]
     assert found.begin
     assert found.tokenizer.pieces[-2:] == ["<tool>", f"<extra_{size - 1}>"]
     assert found.tokenizer.decode([found.tokenizer.vocab_size - 2]) == ""
@@ -190,7 +189,7 @@ def test_beside_tokens_that_are_known_lie_their_models(tmp_path):
     write(tmp_path, tokenizer__model=BYTES)
     tokenizer = pieces_tokenizer(tmp_path, tokens, vocabulary)
     expected = SentencePieceProcessor(model_proto=BYTES).encode("I am म")
-    assert [vocabulary.rows[each] for each in tokenizer.encode("I am म")] == expected
+    assert vocabulary.foreign(tokenizer.encode("I am म")) == expected
     with pytest.raises(ModelError, match="does not exist"):
         pieces_tokenizer(tmp_path / "none", tokens, Vocabulary.own(len(tokens)))
 
@@ -212,7 +211,7 @@ def test_byte_level_bpe_is_read_from_one_file_or_two(has_one_file, tmp_path):
     assert [found.tokenizer.piece(index) for index in found.tokenizer.encode("a boy")] == ["a", "Ġboy"]
     assert foreign(found, "a boy") == [model["vocab"]["a"], model["vocab"]["Ġboy"]]
     assert found.tokenizer.decode(found.tokenizer.encode("<|endoftext|>")) == "<|endoftext|>"
-    assert [found.vocabulary.rows[each] for each in [PAD, UNK, BOS, EOS]] == [-1, -1, 262, 262]
+    assert found.vocabulary.foreign([PAD, UNK, BOS, EOS]) == [-1, -1, 262, 262]
     assert not found.begin
     new = tmp_path / "new"
     new.mkdir()

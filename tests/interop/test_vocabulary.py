@@ -17,16 +17,16 @@ plans = st.builds(Vocabulary.plan, st.just(SIZE), IDS, IDS, IDS, IDS)
 @given(plans)
 def test_every_foreign_token_is_written_by_one_id_of_ours(vocabulary):
     written = [ours for ours in range(vocabulary.size) if ours not in vocabulary.aliases]
-    assert sorted([vocabulary.rows[each] for each in written]) == list(range(SIZE))
-    assert vocabulary.ours([vocabulary.rows[each] for each in written]) == written
-    assert [vocabulary.rows[each] for each in vocabulary.ours(range(SIZE))] == list(range(SIZE))
+    assert sorted(vocabulary.foreign(written)) == list(range(SIZE))
+    assert vocabulary.ours(vocabulary.foreign(written)) == written
+    assert vocabulary.foreign(vocabulary.ours(range(SIZE))) == list(range(SIZE))
 
 
 @given(IDS, IDS, IDS, IDS)
 def test_special_tokens_stand_where_our_decoders_look_for_them(pad, unk, bos, eos):
     vocabulary = Vocabulary.plan(SIZE, pad, unk, bos, eos)
     absent = [-1 if each is None else each for each in (pad, unk, bos, eos)]
-    assert [vocabulary.rows[each] for each in [PAD, UNK, BOS, EOS]] == absent
+    assert vocabulary.foreign([PAD, UNK, BOS, EOS]) == absent
     ordinary = vocabulary.rows[len(SPECIAL_TOKENS) :]
     assert list(ordinary) == sorted(set(range(SIZE)) - {pad, unk, bos, eos})
     if eos is not None:
@@ -60,7 +60,7 @@ def test_a_model_of_ours_comes_back_as_it_was():
     table = np.random.default_rng(0).standard_normal((40, 3))
     assert own.aliases == ()
     assert own.read_bias(None) is None
-    assert own.ours([0, 3, 39]) == [own.rows[each] for each in [0, 3, 39]] == [0, 3, 39]
+    assert own.ours([0, 3, 39]) == own.foreign([0, 3, 39]) == [0, 3, 39]
     np.testing.assert_array_equal(own.read_table(table), table)
 
 

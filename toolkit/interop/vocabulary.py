@@ -109,6 +109,10 @@ class Vocabulary:
         """Give our ids of foreign ones."""
         return [int(self._ours[foreign]) for foreign in foreign_ids]
 
+    def foreign(self, our_ids: Sequence[int]) -> list[int]:
+        """Give the foreign ids of ours; -1 for a reserved token that the foreign model lacks."""
+        return [self.rows[ours] for ours in our_ids]
+
     def read_table(self, table: Array) -> Array:
         """Put a table into our order, with zeros for reserved tokens.  Shapes: (foreign size, D) -> (V, D)."""
         rows = np.array(self.rows)
