@@ -6,7 +6,7 @@ its tables: the special tokens come first, every other token after them in its o
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
