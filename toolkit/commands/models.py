@@ -17,8 +17,8 @@ from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, load_model, read_json, read_metrics, save_model
-from toolkit.models.tensors import read_tensors
 from toolkit.models.zoo import find_model, read_found, read_model
+from toolkit.tensors import read_tensors
 from toolkit.text_model import TextModel
 from toolkit.tokenization import load_tokenizer
 

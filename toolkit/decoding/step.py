@@ -17,8 +17,8 @@ from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.linear import Packed, pack, product_operands, worth_packing
 from toolkit.functional.positions import rotary
+from toolkit.models.base import InputEmbedding
 from toolkit.models.gpt import GPT
-from toolkit.models.inputs import InputEmbedding
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.layers import (

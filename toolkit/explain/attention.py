@@ -12,8 +12,8 @@ from toolkit.explain.pages.writing import labels, probability
 from toolkit.explain.reading import Reading, check_choice, read_text, read_translation, within
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
+from toolkit.models.base import InputEmbedding
 from toolkit.models.gpt import GPT
-from toolkit.models.inputs import InputEmbedding
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Block as Layer

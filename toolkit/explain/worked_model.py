@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolkit.functional.arrays import Array
-from toolkit.models.inputs import InputEmbedding
+from toolkit.models.base import InputEmbedding
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Residual
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, SinusoidalPositions

@@ -19,7 +19,7 @@ from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, read_json
-from toolkit.models.tensors import DTYPES, Tensor, read_tensors
+from toolkit.tensors import DTYPES, Tensor, read_tensors
 from toolkit.untrusted import ANYTHING, LIKE, OBJECT, Record, Schema, Text, UnfitError, check, shown
 
 Config = Seq2SeqConfig | GPTConfig

@@ -8,9 +8,8 @@ the transformer of 003.
 from dataclasses import dataclass
 from typing import Literal
 
-from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
-from toolkit.models.settings import check_settings
+from toolkit.models.base import ModelConfig
 from toolkit.nn.attention import SelfAttention
 from toolkit.nn.blocks import Block, Residual, Stack
 from toolkit.nn.layers import FeedForward, LayerNorm, SinusoidalPositions
@@ -20,7 +19,7 @@ from toolkit.nn.tape import Tape
 
 
 @dataclass(frozen=True)
-class AutoEncoderConfig:
+class AutoEncoderConfig(ModelConfig):
     """The shape of an `AutoEncoder`."""
 
     d_model: int = 64  # D, of the vectors that are read and given back
@@ -32,17 +31,6 @@ class AutoEncoderConfig:
     norm_position: Literal["pre", "post", "none"] = "post"
     bias: bool = True  # biases in linear maps and norms
     positions: Literal["sinusoidal", "none"] = "sinusoidal"  # what is added to the vectors
-
-    def __post_init__(self) -> None:
-        """Raises ConfigError where settings do not fit."""
-        check_settings(self, ("d_model", "num_heads", "d_ff", "layers"), _CHOICES)
-
-
-_CHOICES = {
-    "activation": tuple(ACTIVATIONS),
-    "norm_position": ("pre", "post", "none"),
-    "positions": ("sinusoidal", "none"),
-}
 
 
 class AutoEncoder(Model):

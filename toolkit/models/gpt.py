@@ -11,11 +11,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from toolkit.errors import ConfigError
-from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
-from toolkit.models.inputs import InputEmbedding, absolute_positions
-from toolkit.models.settings import check_settings
+from toolkit.models.base import InputEmbedding, ModelConfig, absolute_positions
 from toolkit.nn.attention import SelfAttention
 from toolkit.nn.blocks import Block, Residual, Stack
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Norm, RMSNorm, RotaryPositions
@@ -33,7 +31,7 @@ ABSENT = -1e4
 
 
 @dataclass(frozen=True)
-class GPTConfig:
+class GPTConfig(ModelConfig):
     """The shape of a `GPT`."""
 
     vocab_size: int = 2000  # tokens; training takes as many as its tokenizer has
@@ -63,7 +61,7 @@ class GPTConfig:
 
     def __post_init__(self) -> None:
         """Raises ConfigError where settings do not fit."""
-        check_settings(self, _COUNTS, _CHOICES)
+        super().__post_init__()
         if self.num_key_value_heads < 0 or self.num_heads % (self.num_key_value_heads or self.num_heads):
             raise ConfigError(
                 f"{self.num_heads} heads cannot share {self.num_key_value_heads} num_key_value_heads evenly"
@@ -77,16 +75,6 @@ class GPTConfig:
     def has_bias(self, part: str) -> bool:
         """True where the maps of "attention" or "feed_forward", or the layer "norms", have biases."""
         return self.bias and self.bias_in in ("all", part)
-
-
-_COUNTS = ("vocab_size", "d_model", "layers", "num_heads", "d_ff", "max_length")
-_CHOICES = {
-    "activation": (*ACTIVATIONS, "swiglu"),
-    "norm": ("layer", "rms"),
-    "bias_in": ("all", "attention", "feed_forward", "norms"),
-    "positions": ("learned", "sinusoidal", "sinusoidal_halves", "rotary"),
-    "template": ("none", "control", "plain"),
-}
 
 
 class GPTBatch(NamedTuple):

@@ -16,7 +16,7 @@ from toolkit.nn.module import Model, Module, zeros
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 
-Settings = TypeVar("Settings", bound=GPTConfig)
+Config = TypeVar("Config", bound=GPTConfig)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class ActorCritic(Model):
         return model
 
 
-def settings_like(kind: type[Settings], config: GPTConfig, dropout: bool = True) -> Settings:
+def settings_like(kind: type[Config], config: GPTConfig, dropout: bool = True) -> Config:
     """The settings of a model of another kind with the same shape.
 
     dropout: False takes it out, as where log-probabilities of one model are compared at two times.

@@ -7,11 +7,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
-from toolkit.models.inputs import InputEmbedding, Positions, absolute_positions
-from toolkit.models.settings import check_settings
+from toolkit.models.base import InputEmbedding, ModelConfig, Positions, absolute_positions
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Block, DecoderBlock, DecoderStack, Residual, Stack
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm
@@ -23,7 +21,7 @@ from toolkit.tokenization.special import BOS, EOS
 
 
 @dataclass(frozen=True)
-class Seq2SeqConfig:
+class Seq2SeqConfig(ModelConfig):
     """The shape of a `Seq2Seq`."""
 
     vocab_size: int = 4000  # tokens that source and target share; training takes fewer where a corpus offers fewer
@@ -48,22 +46,9 @@ class Seq2SeqConfig:
     activation_dropout: float = 0.1
     residual_dropout: float = 0.1
 
-    def __post_init__(self) -> None:
-        """Raises ConfigError where settings do not fit."""
-        check_settings(self, _COUNTS, _CHOICES)
-
     def has_bias(self, part: str) -> bool:
         """True where the maps of "attention" or "feed_forward", or the layer "norms", have biases: all, or none."""
         return self.bias
-
-
-_COUNTS = ("vocab_size", "d_model", "num_heads", "d_ff", "encoder_layers", "decoder_layers", "max_length")
-_CHOICES = {
-    "activation": tuple(ACTIVATIONS),
-    "norm_position": ("pre", "post"),
-    "positions": ("sinusoidal", "sinusoidal_halves", "learned"),
-    "tie": ("none", "decoder", "all"),
-}
 
 
 class Seq2SeqBatch(NamedTuple):

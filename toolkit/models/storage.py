@@ -21,10 +21,9 @@ from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardConfig, RewardModel
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from toolkit.models.settings import settings_schema
-from toolkit.models.tensors import read_tensors
 from toolkit.nn.module import Model
-from toolkit.untrusted import OBJECT, SETTINGS_BYTES, Record, Schema, UnfitError, check, parse_json, read_bytes
+from toolkit.tensors import read_tensors
+from toolkit.untrusted import LIKE, OBJECT, SETTINGS_BYTES, Record, Schema, UnfitError, check, parse_json, read_bytes
 
 FORMAT_VERSION = 2
 CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
@@ -158,8 +157,9 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 def _config_from(config_class: type, values: Any, where: Path) -> Any:
+    schema = Record({field.name: LIKE[type(field.default)] for field in dataclasses.fields(config_class)})
     try:
-        return config_class(**check({"model": values}, Record({"model": settings_schema(config_class)}))["model"])
+        return config_class(**check({"model": values}, Record({"model": schema}))["model"])
     except (ConfigError, UnfitError) as error:
         raise ModelError(f"{where} is damaged or from another version: {error}") from None
 

@@ -96,13 +96,14 @@ class DecoderBlock(Module):
 class Stack(Module):
     """Blocks one after the other, and a last norm where there is one.  Shapes: (N, D) -> (N, D)."""
 
-    def __init__(self, blocks: list[Block], norm: Norm | None):
+    def __init__(self, blocks: list[Block] | list[DecoderBlock], norm: Norm | None):
         self.blocks, self.norm = blocks, norm
 
-    def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
+    def forward(self, x: Array, *context: Any) -> Array:
+        """context: what every block takes beside x; the tape comes last."""
         for block in self.blocks:
-            x = block.forward(x, rows, tape)
-        return self.norm.forward(x, tape) if self.norm else x
+            x = block.forward(x, *context)
+        return self.norm.forward(x, context[-1]) if self.norm else x
 
     def backward(self, dx: Array, tape: Tape) -> Array:
         dx = self.norm.backward(dx, tape) if self.norm else dx
@@ -111,19 +112,11 @@ class Stack(Module):
         return dx
 
 
-class DecoderStack(Module):
-    """Decoder blocks that all read one memory, and a last norm where there is one.
+class DecoderStack(Stack):
+    """Decoder blocks that all read one memory.
 
     Shapes: x (N, D), memory (M, D) -> (N, D). Backward returns (dx, dmemory).
     """
-
-    def __init__(self, blocks: list[DecoderBlock], norm: Norm | None):
-        self.blocks, self.norm = blocks, norm
-
-    def forward(self, x: Array, memory: Array, rows: Rows, tape: Tape) -> Array:
-        for block in self.blocks:
-            x = block.forward(x, memory, rows, tape)
-        return self.norm.forward(x, tape) if self.norm else x
 
     def backward(self, dx: Array, tape: Tape) -> tuple[Array, Array]:
         dx, dmemory = self.norm.backward(dx, tape) if self.norm else dx, None

@@ -1,13 +1,51 @@
-"""The input of a model: embeddings of tokens, with their positions."""
+"""The base of all models: a config that checks itself, and the embedding of tokens that a model begins with."""
+
+import dataclasses
+from typing import Literal, get_args, get_origin
 
 import numpy as np
 
+from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
 from toolkit.nn.layers import Dropout, Embedding, LearnedPositions, SinusoidalPositions
 from toolkit.nn.module import Module
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS, PAD
+
+# The longest context of any model, in tokens: what a number costs nothing to write must not cost memory to obey.
+LONGEST_CONTEXT = 1 << 20
+
+_COUNTS = ("vocab_size", "d_model", "num_heads", "d_ff", "layers", "encoder_layers", "decoder_layers", "max_length")
+
+
+class ModelConfig:
+    """Base of the dataclasses that describe models; settings that no model can have are refused.
+
+    A `Literal` lists the words that a setting may be. Names that end in _dropout are probabilities below 1.
+    """
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError where settings do not fit."""
+        values = vars(self)
+        for name in _COUNTS:
+            if values.get(name, 1) < 1:
+                raise ConfigError(f"{name} is {values[name]}: it must be at least 1")
+        if values.get("max_length", 1) > LONGEST_CONTEXT:
+            raise ConfigError(f"max_length is {values['max_length']}: it must be at most {LONGEST_CONTEXT:,} tokens")
+        if values["d_model"] % values["num_heads"]:
+            raise ConfigError(f"d_model {values['d_model']} cannot be divided into {values['num_heads']} heads")
+        row = values.get("begin_row", BOS)
+        if row != BOS and not 0 <= row < values["vocab_size"]:
+            raise ConfigError(f"begin_row is {row}: it must be one of the {values['vocab_size']} tokens")
+        for name, value in values.items():
+            if name.endswith("_dropout") and not 0 <= value < 1:
+                raise ConfigError(f"{name} is {value}: it must be at least 0 and below 1")
+        for field in dataclasses.fields(self):
+            words = get_args(field.type)
+            if get_origin(field.type) is Literal and values[field.name] not in words:
+                raise ConfigError(f"{field.name} is {values[field.name]!r}: it must be one of {', '.join(words)}")
+
 
 Positions = SinusoidalPositions | LearnedPositions
 

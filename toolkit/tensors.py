@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolkit.functional.arrays import Array
 from toolkit.untrusted import (
     OBJECT,
     SETTINGS_BYTES,
@@ -46,7 +45,7 @@ class Tensor(NamedTuple):
     shape: tuple[int, ...]
     start: int  # in the content
 
-    def read(self) -> Array:
+    def read(self) -> np.ndarray:
         """The values, bfloat16 as float32, the others as a view that cannot be written to.
 
         Raises UnfitError where they are of none of the DTYPES.
