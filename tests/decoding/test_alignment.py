@@ -9,8 +9,7 @@ from toolkit.decoding import cross_attention, word_alignment, words_of
 from toolkit.decoding.cache import Cache
 from toolkit.errors import ConfigError
 from toolkit.models.seq2seq import source_rows
-from toolkit.nn.recorder import Recorder
-from toolkit.nn.tape import Tape
+from toolkit.nn.tape import Recorder, Tape
 from toolkit.tokenization import load_tokenizer
 from toolkit.tokenization.special import BOS
 

@@ -8,9 +8,8 @@ from toolkit.functional.attention import softmax_over_keys
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import DecoderBlock
 from toolkit.nn.module import Model
-from toolkit.nn.recorder import Recorder
 from toolkit.nn.rows import Rows
-from toolkit.nn.tape import Tape
+from toolkit.nn.tape import Recorder, Tape
 
 WIDTH, HEADS = 8, 2
 

@@ -11,8 +11,7 @@ from toolkit.errors import ConfigError, DataError
 from toolkit.functional.arrays import Array, row_blocks
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, translation_batch
 from toolkit.nn.memory import Pool
-from toolkit.nn.recorder import Recorder
-from toolkit.nn.tape import Tape
+from toolkit.nn.tape import Recorder, Tape
 
 # Logits of one block of rows, 4 MB of float32, so that memory does not grow with batch times vocabulary.
 _BLOCK_LOGITS = 1 << 20

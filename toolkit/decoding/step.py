@@ -29,12 +29,12 @@ from toolkit.nn.layers import (
     LayerNorm,
     LearnedPositions,
     Linear,
+    Output,
     RMSNorm,
     RotaryPositions,
 )
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model, Parameter
-from toolkit.nn.output import Output
 
 # This many bytes of weights are still in the last cache when the next step wants them (one core of a server).
 _CACHE_BYTES = 12 << 20

@@ -10,9 +10,8 @@ from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq, translation_batch
 from toolkit.nn.module import Module
-from toolkit.nn.recorder import Recorder
 from toolkit.nn.rows import Rows, causal_mask_with_past
-from toolkit.nn.tape import Tape
+from toolkit.nn.tape import Recorder, Tape
 
 MOST_TOKENS = 64  # rows and columns of a map that is shown
 MOST_CELLS = 150_000  # of all maps of a page

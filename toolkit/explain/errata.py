@@ -21,8 +21,7 @@ from toolkit.functional.norms import layer_norm, layer_norm_backward
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.seq2seq import translation_batch
-from toolkit.nn.recorder import Recorder
-from toolkit.nn.tape import Tape
+from toolkit.nn.tape import Recorder, Tape
 from toolkit.proof import central_difference
 from toolkit.proof.wrong import layer_norm_of_document_000
 from toolkit.tokenization.special import BOS, EOS

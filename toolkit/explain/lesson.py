@@ -21,8 +21,7 @@ from toolkit.models.gpt import GPT, GPTBatch, text_batch
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, translation_batch
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
-from toolkit.nn.recorder import Recorder
-from toolkit.nn.tape import Tape
+from toolkit.nn.tape import Recorder, Tape
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
 from toolkit.training.config import TrainingConfig

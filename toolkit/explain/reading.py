@@ -21,9 +21,8 @@ from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq, translation_batch
 from toolkit.nn.module import Module
-from toolkit.nn.recorder import Recorder
 from toolkit.nn.rows import Rows
-from toolkit.nn.tape import Tape
+from toolkit.nn.tape import Recorder, Tape
 from toolkit.text_model import CHARACTERS_OF_A_TOKEN
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS

@@ -24,8 +24,7 @@ from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.module import Module
-from toolkit.nn.recorder import Recorder
-from toolkit.nn.tape import Tape
+from toolkit.nn.tape import Recorder, Tape
 
 EXAMPLE = "I am boy"
 _MOST_WORDS = 64

@@ -15,9 +15,8 @@ from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Residual
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, SinusoidalPositions
 from toolkit.nn.module import Model
-from toolkit.nn.recorder import Recorder
 from toolkit.nn.rows import Rows
-from toolkit.nn.tape import Tape
+from toolkit.nn.tape import Recorder, Tape
 from toolkit.proof import central_difference
 
 SOURCE = {"I": (1.0, 0.0), "am": (0.0, 1.0), "boy": (1.0, 1.0)}

@@ -16,9 +16,8 @@ from toolkit.functional.output_loss import LossSums
 from toolkit.models.base import InputEmbedding, ModelConfig, absolute_positions
 from toolkit.nn.attention import SelfAttention
 from toolkit.nn.blocks import Block, Residual, Stack
-from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Norm, RMSNorm, RotaryPositions
+from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Norm, Output, RMSNorm, RotaryPositions
 from toolkit.nn.module import Model, Module, Parameter, normal, zeros
-from toolkit.nn.output import Output
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS

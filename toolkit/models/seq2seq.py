@@ -12,9 +12,8 @@ from toolkit.functional.output_loss import LossSums
 from toolkit.models.base import InputEmbedding, ModelConfig, Positions, absolute_positions
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Block, DecoderBlock, DecoderStack, Residual, Stack
-from toolkit.nn.layers import Embedding, FeedForward, LayerNorm
+from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Output
 from toolkit.nn.module import Model, Module, Parameter, normal, zeros
-from toolkit.nn.output import Output
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS, EOS

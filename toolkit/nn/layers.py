@@ -1,6 +1,10 @@
-"""Layers that treat every row alike: linear maps, embeddings, positions, norms, dropout, feed-forward networks."""
+"""Layers that treat every row alike: linear maps, embeddings, positions, norms, dropout, feed-forward networks, and
+the output of a model that writes."""
 
 from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
 
 from toolkit.errors import ConfigError
 from toolkit.functional.activation import (
@@ -14,6 +18,13 @@ from toolkit.functional.dropout import dropout, dropout_backward
 from toolkit.functional.embedding import embedding, embedding_backward
 from toolkit.functional.linear import linear, linear_backward
 from toolkit.functional.norms import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+from toolkit.functional.output_loss import (
+    LossSums,
+    output_loss,
+    output_loss_backward,
+    token_log_probs,
+    token_log_probs_backward,
+)
 from toolkit.functional.positions import rotary, rotary_backward, rotary_table, sinusoidal_positions
 from toolkit.nn.module import Initializer, Module, Parameter, normal, ones, xavier_uniform, zeros
 from toolkit.nn.rows import Rows
@@ -39,18 +50,14 @@ class Linear(Module):
         self.bias = Parameter((outputs,), zeros) if bias else None
 
     def forward(self, x: Array, tape: Tape) -> Array:
-        y, saved = linear(x, self.weight.data, self.bias and self.bias.data, tape.empty)
-        tape.push(self, saved)
-        tape.show(self, "output", y)
-        return y
+        return tape.result(self, *linear(x, self.weight.data, self.bias and self.bias.data, tape.empty))
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         return self._accumulate(*linear_backward(dy, tape.pop(self), tape.empty), tape)
 
     def _accumulate(self, dx: Array, dweight: Array, dbias: Array | None, tape: Tape) -> Array:
         tape.accumulate(self.weight, dweight)
-        if self.bias:
-            tape.accumulate(self.bias, dbias)
+        tape.accumulate(self.bias, dbias)
         return dx
 
 
@@ -71,11 +78,9 @@ class ActivatedLinear(Linear):
 
     def forward(self, x: Array, tape: Tape) -> Array:
         mask, scale = tape.keep_mask((len(x), self.weight.shape[1]), self.dropout)
-        bias = self.bias and self.bias.data
-        y, saved = activated_linear(x, self.weight.data, bias, self.activation, mask, scale, tape.keeps, tape.empty)
-        tape.push(self, saved)
-        tape.show(self, "output", y)
-        return y
+        parameters = self.weight.data, self.bias and self.bias.data
+        found = activated_linear(x, *parameters, self.activation, mask, scale, tape.keeps, tape.empty)
+        return tape.result(self, *found)
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         return self._accumulate(*activated_linear_backward(dy, tape.pop(self), tape.empty), tape)
@@ -92,11 +97,8 @@ class GatedLinear(Linear):
 
     def forward(self, x: Array, tape: Tape) -> Array:
         mask, scale = tape.keep_mask((len(x), self.weight.shape[1] // 2), self.dropout)
-        bias = self.bias and self.bias.data
-        y, saved = gated_linear(x, self.weight.data, bias, mask, scale, tape.keeps, tape.empty)
-        tape.push(self, saved)
-        tape.show(self, "output", y)
-        return y
+        parameters = self.weight.data, self.bias and self.bias.data
+        return tape.result(self, *gated_linear(x, *parameters, mask, scale, tape.keeps, tape.empty))
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         return self._accumulate(*gated_linear_backward(dy, tape.pop(self), tape.empty), tape)
@@ -110,10 +112,7 @@ class Embedding(Module):
         self.scale = scale
 
     def forward(self, ids: Array, tape: Tape) -> Array:
-        y, saved = embedding(ids, self.table.data, self.scale, tape.empty)
-        tape.push(self, saved)
-        tape.show(self, "output", y)
-        return y
+        return tape.result(self, *embedding(ids, self.table.data, self.scale, tape.empty))
 
     def backward(self, dy: Array, tape: Tape) -> None:
         embedding_backward(dy, tape.pop(self), tape.gradients[self.table])
@@ -201,16 +200,12 @@ class LayerNorm(Module):
         self.eps = eps
 
     def forward(self, x: Array, tape: Tape) -> Array:
-        y, saved = layer_norm(x, self.gain.data, self.bias and self.bias.data, self.eps, tape.empty)
-        tape.push(self, saved)
-        tape.show(self, "output", y)
-        return y
+        return tape.result(self, *layer_norm(x, self.gain.data, self.bias and self.bias.data, self.eps, tape.empty))
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         dx, dgain, dbias = layer_norm_backward(dy, tape.pop(self), tape.empty)
         tape.accumulate(self.gain, dgain)
-        if self.bias:
-            tape.accumulate(self.bias, dbias)
+        tape.accumulate(self.bias, dbias)
         return dx
 
 
@@ -222,10 +217,7 @@ class RMSNorm(Module):
         self.eps = eps
 
     def forward(self, x: Array, tape: Tape) -> Array:
-        y, saved = rms_norm(x, self.gain.data, self.eps, tape.empty)
-        tape.push(self, saved)
-        tape.show(self, "output", y)
-        return y
+        return tape.result(self, *rms_norm(x, self.gain.data, self.eps, tape.empty))
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         dx, dgain = rms_norm_backward(dy, tape.pop(self), tape.empty)
@@ -244,10 +236,7 @@ class Dropout(Module):
 
     def forward(self, x: Array, tape: Tape) -> Array:
         mask, scale = tape.keep_mask(x.shape, self.rate)
-        if mask is None:
-            tape.push(self, None)
-            return x
-        y, saved = dropout(x, mask, scale, tape.empty)
+        y, saved = (x, None) if mask is None else dropout(x, mask, scale, tape.empty)
         tape.push(self, saved)
         return y
 
@@ -285,3 +274,50 @@ class FeedForward(Module):
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         return self.up.backward(self.down.backward(dy, tape), tape)
+
+
+class Output(Module):
+    """z = x tableᵀ + b.  Shapes: x (N, D), table (V, D), bias (V,) or None -> (N, V).
+
+    table: an embedding's, where they are tied. `loss` and `log_probs` never keep the logits of a whole batch; each is
+    followed by `backward`, if the tape keeps.
+    """
+
+    def __init__(self, table: Parameter, bias: Parameter | None = None):
+        self.table, self.bias = table, bias
+
+    def logits(self, x: Array, tape: Tape) -> Array:
+        """Score all tokens as the next one.  Shapes: (N, D) -> (N, V). No backward follows."""
+        table, bias = self._values()
+        scores = np.matmul(x, table.T, out=tape.empty((len(x), len(table)), x.dtype))
+        if bias is not None:
+            scores += bias
+        tape.show(self, "logits", scores)
+        return scores
+
+    def loss(self, x: Array, labels: Array, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:
+        """Sum the cross-entropy of all rows; see `output_loss`.  Shapes: (N, D), labels (N,)."""
+        sums, saved = output_loss(x, *self._values(), labels, smoothing, prior, tape.keeps, tape.empty)
+        tape.push(self, partial(output_loss_backward, saved=saved))
+        return sums
+
+    def log_probs(
+        self, x: Array, labels: Array, tape: Tape, temperature: float = 1.0, excluded: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return the log-probability of each label, and the entropy there; see `token_log_probs`.
+
+        Shapes: (N, D), labels (N,) -> (N,), (N,).
+        """
+        found, saved = token_log_probs(x, *self._values(), labels, temperature, excluded, tape.empty)
+        tape.push(self, partial(token_log_probs_backward, saved=saved, empty=tape.empty))
+        return found
+
+    def backward(self, dy: float | Array, tape: Tape) -> Array:
+        """dy: the gradient of the sum that `loss` returned, a number, or of `log_probs`, (N,).  Returns dx (N, D)."""
+        dx, dtable, dbias = tape.pop(self)(dy)
+        tape.accumulate(self.table, dtable)
+        tape.accumulate(self.bias, dbias)
+        return dx
+
+    def _values(self) -> tuple[Array, Array | None]:
+        return self.table.data, self.bias and self.bias.data

@@ -55,13 +55,10 @@ class Module:
 
     def parameters(self, prefix: str = "") -> dict[str, Parameter]:
         """Every parameter by its dotted name. One that is shared appears once, under the first of its names."""
-        found: dict[str, Parameter] = {}
-        seen: set[int] = set()
+        names: dict[Parameter, str] = {}
         for name, parameter in self._walk(prefix):
-            if id(parameter) not in seen:
-                seen.add(id(parameter))
-                found[name] = parameter
-        return found
+            names.setdefault(parameter, name)
+        return {name: parameter for parameter, name in names.items()}
 
     def _walk(self, prefix: str) -> Iterator[tuple[str, Parameter]]:
         for name, value in vars(self).items():
