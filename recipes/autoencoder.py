@@ -28,7 +28,7 @@ from toolkit.explain.logs import read_log
 from toolkit.explain.parameters import Movement, moved_in_all, movement_rows, movements
 from toolkit.functional.arrays import Array
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
-from toolkit.models.zoo import find_model
+from toolkit.models.storage import find_model
 from toolkit.nn.tape import Tape
 from toolkit.tokenization import load_tokenizer
 from toolkit.training.config import TrainingConfig

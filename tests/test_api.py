@@ -14,7 +14,7 @@ import toolkit
 from toolkit import api
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.models import zoo
+from toolkit.models import storage
 from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardConfig, RewardModel, settings_like
 from toolkit.models.storage import load_model, save_model
 from toolkit.tokenization import SentencePieceTokenizer
@@ -142,9 +142,9 @@ def test_a_run_is_loaded_by_what_best_names_and_else_last(tiny_model, tmp_path):
     for step in ("step-1", "step-2"):
         shutil.copytree(tiny_model, tmp_path / step)
     (tmp_path / "last").write_text("step-2\n")
-    assert zoo.find_model(tmp_path) == tmp_path / "step-2"
+    assert storage.find_model(tmp_path) == tmp_path / "step-2"
     (tmp_path / "best").write_text("step-1\n")
-    assert zoo.find_model(str(tmp_path)) == tmp_path / "step-1"
+    assert storage.find_model(str(tmp_path)) == tmp_path / "step-1"
     for foolish, problem in ("step-3", "is not a model"), ("", "best is damaged"), ("\udcff", "best is damaged"):
         (tmp_path / "best").write_text(foolish, errors="surrogateescape")
         with pytest.raises(ModelError, match=problem):
@@ -155,13 +155,13 @@ def test_a_run_is_loaded_by_what_best_names_and_else_last(tiny_model, tmp_path):
 def test_a_shipped_model_is_found_by_name(tiny_model, tmp_path, monkeypatch, place):
     (tmp_path / "toolkit").mkdir()
     shutil.copytree(tiny_model, tmp_path / place / "en-ne")
-    monkeypatch.setattr(zoo, "__file__", str(tmp_path / "toolkit" / "models" / "zoo.py"))
+    monkeypatch.setattr(storage, "__file__", str(tmp_path / "toolkit" / "models" / "storage.py"))
     monkeypatch.chdir(tmp_path)
-    assert zoo.find_model("en-ne") == tmp_path / place / "en-ne"
+    assert storage.find_model("en-ne") == tmp_path / place / "en-ne"
     with pytest.raises(ModelError, match=r"no model 'ne-en'.*\(en-ne\)"):
         toolkit.load("ne-en")
     shutil.copytree(tiny_model, "en-ne")  # what the caller has at hand comes before what is shipped
-    assert zoo.find_model("en-ne") == Path("en-ne")
+    assert storage.find_model("en-ne") == Path("en-ne")
 
 
 def test_a_directory_of_runs_is_no_model_and_none_is_named_so(tiny_model, tmp_path, monkeypatch):
@@ -170,7 +170,7 @@ def test_a_directory_of_runs_is_no_model_and_none_is_named_so(tiny_model, tmp_pa
         shutil.copytree(tiny_model, path)
     (shelf_of / "run" / "best").write_text("step-1\n")
     (shelf_of / "empty").mkdir()
-    monkeypatch.setattr(zoo, "__file__", str(tmp_path / "toolkit" / "models" / "zoo.py"))
+    monkeypatch.setattr(storage, "__file__", str(tmp_path / "toolkit" / "models" / "storage.py"))
     with pytest.raises(ModelError, match=r"no model 'seeds'.*\(en-ne, run\)"):
         toolkit.load("seeds")
     with pytest.raises(ModelError, match=r"seeds is not a model, but has some in it: give one of them, such as .*"):

@@ -8,8 +8,7 @@ from toolkit.errors import ModelError
 from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
-from toolkit.models.storage import load_model
-from toolkit.models.zoo import read_model
+from toolkit.models.storage import load_model, read_model
 from toolkit.tokenization import load_tokenizer
 
 if TYPE_CHECKING:

@@ -195,8 +195,7 @@ class ExplainTraining(MappedExplanation):
         if self.learning_rate is not None and not 0 < self.learning_rate < float("inf"):
             raise ConfigError(f"learning_rate is {self.learning_rate}: it must be a number above 0")
         from toolkit.explain.training import training_page
-        from toolkit.models.storage import read_metrics
-        from toolkit.models.zoo import find_model
+        from toolkit.models.storage import find_model, read_metrics
 
         metrics = read_metrics(find_model(self.model))
         return training_page(load(self.model), self.texts, metrics, self.learning_rate)

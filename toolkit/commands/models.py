@@ -16,8 +16,17 @@ from toolkit.files import check_new_directory, new_directory
 from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
-from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, load_model, read_json, read_metrics, save_model
-from toolkit.models.zoo import find_model, read_found, read_model
+from toolkit.models.storage import (
+    CONFIG_FILE,
+    WEIGHTS_FILE,
+    find_model,
+    load_model,
+    read_found,
+    read_json,
+    read_metrics,
+    read_model,
+    save_model,
+)
 from toolkit.tensors import read_tensors
 from toolkit.text_model import TextModel
 from toolkit.tokenization import load_tokenizer

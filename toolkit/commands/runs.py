@@ -14,8 +14,7 @@ from toolkit.commands.console import aligned, emit
 from toolkit.display import json_text, tell
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_writable
-from toolkit.models.storage import read_json, read_metrics
-from toolkit.models.zoo import read_found
+from toolkit.models.storage import read_found, read_json, read_metrics
 from toolkit.training.checkpoint import read_state
 from toolkit.training.config import flat_settings
 from toolkit.training.lock import is_locked

@@ -19,8 +19,7 @@ from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
-from toolkit.models.storage import CONFIG_FILE, load_model, read_json, read_metrics, save_model
-from toolkit.models.zoo import read_model
+from toolkit.models.storage import CONFIG_FILE, load_model, read_json, read_metrics, read_model, save_model
 from toolkit.nn.module import Model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.tokenization.foreign import ForeignTokenizer

@@ -1,7 +1,7 @@
 """The base of all models: a config that checks itself, and the embedding of tokens that a model begins with."""
 
 import dataclasses
-from typing import Literal, get_args, get_origin
+from typing import get_args
 
 import numpy as np
 
@@ -42,9 +42,9 @@ class ModelConfig:
             if name.endswith("_dropout") and not 0 <= value < 1:
                 raise ConfigError(f"{name} is {value}: it must be at least 0 and below 1")
         for field in dataclasses.fields(self):
-            words = get_args(field.type)
-            if get_origin(field.type) is Literal and values[field.name] not in words:
-                raise ConfigError(f"{field.name} is {values[field.name]!r}: it must be one of {', '.join(words)}")
+            words, value = get_args(field.type), values[field.name]
+            if words and value not in words:
+                raise ConfigError(f"{field.name} is {value!r}: it must be one of {', '.join(words)}")
 
 
 Positions = SinusoidalPositions | LearnedPositions

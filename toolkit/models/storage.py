@@ -1,20 +1,22 @@
-"""A model on disk: a directory with config.json, model.safetensors, the tokenizer and metrics.json.
+"""Models on disk: directories with config.json, model.safetensors, the tokenizer and metrics.json, found by name.
 
-It is self-contained and can be copied anywhere. Everything is written under another name, flushed and renamed, so
-what a name points to is always whole; nothing is ever unpickled.
+A directory is self-contained and can be copied anywhere. Everything is written under another name, flushed and
+renamed, so what a name points to is always whole; nothing is ever unpickled.
 """
 
 import dataclasses
 import json
 import os
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors.numpy import save
 
-from toolkit.errors import ConfigError, ModelError
+from toolkit.errors import ConfigError, ModelError, ToolkitError
 from toolkit.files import atomic_writer
 from toolkit.models import older
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
@@ -25,10 +27,13 @@ from toolkit.nn.module import Model
 from toolkit.tensors import read_tensors
 from toolkit.untrusted import LIKE, OBJECT, SETTINGS_BYTES, Record, Schema, UnfitError, check, parse_json, read_bytes
 
+Found, Result = TypeVar("Found"), TypeVar("Result")
+
 FORMAT_VERSION = 2
 CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
 
 _NAME_BYTES = 1 << 12  # of a file that names a checkpoint
+_MOST_REPLACED = 10  # so often another checkpoint may take the place of the one that is read
 _STORED = ("F32", "F16", "F64")
 
 # Every kind of model that a directory can hold, by the name in its config.json.
@@ -73,6 +78,66 @@ def named_checkpoint(pointer: Path) -> Path:
     if not re.fullmatch(r"[\w.-]{1,255}", name):
         raise ModelError(f"{pointer} is damaged: it does not name a checkpoint")
     return pointer.with_name(name)
+
+
+def find_model(path_or_name: str | os.PathLike[str]) -> Path:
+    """The directory of a model: itself, the best checkpoint of a run, or a shipped one by its name.
+
+    A directory at hand comes before a shipped model of the same name.
+
+    Raises ModelError, with the names there are, where nothing is found.
+    """
+    path, shipped = Path(path_or_name), shipped_models()
+    with suppress(OSError):  # of a name that is too long for a path
+        for candidate in (path, shipped.get(str(path_or_name), path)):
+            directory = model_directory(candidate)
+            if directory != candidate or (directory / CONFIG_FILE).exists():
+                return directory
+        if path.is_dir():
+            found = sorted(each for each in path.iterdir() if _holds_a_model(each))
+            if found:
+                raise ModelError(f"{path} is not a model, but has some in it: give one of them, such as {found[0]}")
+            raise ModelError(f"{path} is not a model: it has no {CONFIG_FILE}")
+    names = ", ".join(sorted(shipped)) or "none is shipped"
+    raise ModelError(f"there is no model {str(path_or_name)!r}: give the path of a directory, or a name ({names})")
+
+
+def read_model(path_or_name: str | os.PathLike[str], read: Callable[[Path], Result]) -> Result:
+    """Find a model and read it; see `find_model` and `read_found`."""
+    return read_found(lambda: find_model(path_or_name), read)
+
+
+def read_found(find: Callable[[], Found], read: Callable[[Found], Result]) -> Result:
+    """Read what `find` finds.
+
+    A run that is being trained removes a checkpoint when there is a better one, also under whoever is reading it: where
+    reading fails and something else is found by then, that is read.
+    """
+    found = find()
+    for _ in range(_MOST_REPLACED):
+        try:
+            return read(found)
+        except ToolkitError:
+            before, found = found, find()
+            if found == before:
+                raise
+    return read(found)
+
+
+def shipped_models() -> dict[str, Path]:
+    """The models that come with the toolkit: within the installed package, or beside it in a clone."""
+    package = Path(__file__).parent.parent
+    directory = package / "checkpoints"
+    if not directory.is_dir():
+        directory = package.parent / "checkpoints"
+    if not directory.is_dir():
+        return {}
+    return {path.name: path for path in directory.iterdir() if _holds_a_model(path)}
+
+
+def _holds_a_model(path: Path) -> bool:
+    """True for a directory that is a model, or a run that has one."""
+    return any((path / name).is_file() for name in (CONFIG_FILE, "best", "last"))
 
 
 def load_model(directory: Path, dtype: type = np.float32) -> Model:

@@ -11,8 +11,7 @@ from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.reward import RewardModel, copy_values, settings_like
-from toolkit.models.storage import load_model
-from toolkit.models.zoo import read_model
+from toolkit.models.storage import load_model, read_model
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.preference.ppo import PPOConfig

@@ -13,8 +13,7 @@ from toolkit.interop.hugging_face import write_hugging_face
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from toolkit.models.storage import load_model, save_model
-from toolkit.models.zoo import find_model
+from toolkit.models.storage import find_model, load_model, save_model
 from toolkit.nn.module import Model
 from toolkit.tokenization import load_tokenizer
 from toolkit.tokenization.special import SPECIAL_TOKENS
