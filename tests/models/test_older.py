@@ -135,7 +135,7 @@ def test_a_checkpoint_of_format_1_continues_with_its_own_moments(model: Model, t
     vectors = load_file(path)
     before = {name: np.zeros_like(vector) for name, vector in vectors.items()}
     for parameter in older.order_in_vector(model):
-        size = int(np.prod(parameter.shape))
+        size = parameter.size
         for name, vector in vectors.items():
             before[name][begin : begin + size] = vector[starts[parameter] : starts[parameter] + size]
         begin += -(-size // 16) * 16  # every parameter begins at a cache line

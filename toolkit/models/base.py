@@ -1,7 +1,7 @@
 """The base of all models: a config that checks itself, and the embedding of tokens that a model begins with."""
 
 import dataclasses
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -83,8 +83,10 @@ class InputEmbedding(Module):
         self.embedding.backward(dx, tape)
 
 
-def absolute_positions(name: str, length: int, d_model: int) -> Positions:
-    """The module of that name: "learned" (for `length` positions), "sinusoidal" or "sinusoidal_halves"."""
-    if name == "learned":
-        return LearnedPositions(length, d_model)
-    return SinusoidalPositions(d_model, "halves" if name == "sinusoidal_halves" else "interleaved")
+def added_positions(config: Any) -> Positions | None:
+    """Make the positions that a config adds to embeddings; None where attention knows them itself (rotary ones)."""
+    if config.positions == "rotary":
+        return None
+    if config.positions == "learned":
+        return LearnedPositions(config.max_length, config.d_model)
+    return SinusoidalPositions(config.d_model, "halves" if config.positions == "sinusoidal_halves" else "interleaved")

@@ -13,7 +13,7 @@ import numpy as np
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
-from toolkit.models.base import InputEmbedding, ModelConfig, absolute_positions
+from toolkit.models.base import InputEmbedding, ModelConfig, added_positions
 from toolkit.nn.attention import SelfAttention
 from toolkit.nn.blocks import Block, Residual, Stack
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Norm, Output, RMSNorm, RotaryPositions
@@ -135,10 +135,9 @@ class Trunk(Module):
     """Everything below the output.  Shapes: ids (N,) -> (N, D)."""
 
     def __init__(self, config: GPTConfig):
-        is_rotary = config.positions == "rotary"
-        positions = None if is_rotary else absolute_positions(config.positions, config.max_length, config.d_model)
         embedding = Embedding(config.vocab_size, config.d_model, std=_STD)
-        self.input = InputEmbedding(embedding, positions, config.embedding_dropout, config.begin_row)
+        self.input = InputEmbedding(embedding, added_positions(config), config.embedding_dropout, config.begin_row)
+        is_rotary = config.positions == "rotary"
         rotary = RotaryPositions(config.d_model // config.num_heads, config.rotary_base) if is_rotary else None
         self.decoder = Stack([_block(config, rotary) for _ in range(config.layers)], _norm(config))
 

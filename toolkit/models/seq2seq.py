@@ -9,7 +9,7 @@ import numpy as np
 
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
-from toolkit.models.base import InputEmbedding, ModelConfig, Positions, absolute_positions
+from toolkit.models.base import InputEmbedding, ModelConfig, added_positions
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Block, DecoderBlock, DecoderStack, Residual, Stack
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Output
@@ -98,10 +98,11 @@ class Seq2Seq(Model):
         self.config = config
         d_model, size = config.d_model, config.vocab_size
         scale = math.sqrt(d_model) if config.scale_embedding else 1.0
-        self.source = InputEmbedding(Embedding(size, d_model, scale), *_positions(config))
+        dropout = config.embedding_dropout
+        self.source = InputEmbedding(Embedding(size, d_model, scale), added_positions(config), dropout)
         self.encoder = Stack([_block(config) for _ in range(config.encoder_layers)], _last_norm(config))
         target = self.source.embedding if config.tie == "all" else Embedding(size, d_model, scale)
-        self.target = InputEmbedding(target, *_positions(config), config.begin_row)
+        self.target = InputEmbedding(target, added_positions(config), dropout, config.begin_row)
         self.decoder = DecoderStack([_decoder_block(config) for _ in range(config.decoder_layers)], _last_norm(config))
         table = Parameter((size, d_model), normal(d_model**-0.5)) if config.tie == "none" else target.table
         fixed = config.fixed_output_bias
@@ -126,11 +127,6 @@ class Seq2Seq(Model):
         dx, dmemory = self.decoder.backward(self.output.backward(dloss, tape), tape)
         self.target.backward(dx, tape)
         self.source.backward(self.encoder.backward(dmemory, tape), tape)
-
-
-def _positions(config: Seq2SeqConfig) -> tuple[Positions, float]:
-    """Make the positions that are added to an embedding, and name the dropout of the sum."""
-    return absolute_positions(config.positions, config.max_length, config.d_model), config.embedding_dropout
 
 
 def _block(config: Seq2SeqConfig) -> Block:

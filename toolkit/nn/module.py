@@ -1,5 +1,6 @@
 """Parameters with names, modules that own them, and one vector that holds them all."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -36,7 +37,7 @@ class Parameter:
         trained: bool = True,
     ):
         self.shape, self.transposed, self.splits, self.trained = shape, transposed, splits, trained
-        self.initial = initial
+        self.size, self.initial = math.prod(shape), initial
         self.decay = len(shape) > 1 if decay is None else decay
 
     def view(self, stretch: Array) -> Array:
@@ -91,7 +92,7 @@ class Model(Module):
 
     def views(self, vector: Array) -> dict[Parameter, Array]:
         """The same division of another vector of this length, such as the one that gradients are summed in."""
-        return {p: p.view(vector[start : start + int(np.prod(p.shape))]) for p, start in self._places}
+        return {p: p.view(vector[start : start + p.size]) for p, start in self._places}
 
     def places(self) -> list[tuple[Parameter, int]]:
         """Every parameter, with where it begins in the vector."""
@@ -114,7 +115,7 @@ class Model(Module):
         """A copy of another vector of this length with every matrix row after row, as arrays are written to files."""
         copy = vector.copy()
         for parameter, start in self._places:
-            part = copy[start : start + int(np.prod(parameter.shape))]
+            part = copy[start : start + parameter.size]
             part[:] = parameter.view(vector[start : start + len(part)]).reshape(-1)
         return copy
 
@@ -124,7 +125,7 @@ class Model(Module):
         starts = dict(self._places if ordered is None else _laid_out(ordered, vector.dtype.type)[0])
         for parameter, view in self.views(copy).items():
             start = starts[parameter]
-            view[...] = vector[start : start + int(np.prod(parameter.shape))].reshape(parameter.shape)
+            view[...] = vector[start : start + parameter.size].reshape(parameter.shape)
         return copy
 
     def initialize(self, generator: np.random.Generator) -> None:
@@ -161,7 +162,7 @@ class Model(Module):
     @property
     def parameter_count(self) -> int:
         """Count the numbers that training changes."""
-        return sum(int(np.prod(parameter.shape)) for parameter in self.parameters().values() if parameter.trained)
+        return sum(parameter.size for parameter in self.parameters().values() if parameter.trained)
 
 
 def _laid_out(ordered: Sequence[Parameter], dtype: type) -> tuple[list[tuple[Parameter, int]], int]:
@@ -169,7 +170,7 @@ def _laid_out(ordered: Sequence[Parameter], dtype: type) -> tuple[list[tuple[Par
     places, size, step = [], 0, _ALIGNMENT // np.dtype(dtype).itemsize
     for parameter in ordered:
         places.append((parameter, size))
-        size += -(-int(np.prod(parameter.shape)) // step) * step
+        size += -(-parameter.size // step) * step
     return places, size
 
 

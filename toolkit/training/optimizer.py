@@ -177,12 +177,12 @@ def partition(model: Model, optimizer: Adam | Muon, count: int) -> list[list[Sha
         return [[Shard(slice(*bounds[i : i + 2]), None)] for i in range(count)]
 
     def cost(parameter: Parameter) -> int:
-        return min(parameter.shape) * int(np.prod(parameter.shape))
+        return min(parameter.shape) * parameter.size
 
     shards: list[list[Shard]] = [[] for _ in range(count)]
     work = [0] * count
     places = [(each, begin) for each, begin in model.places() if each.splits is not None and min(each.shape) > 1]
-    maps = [Shard(slice(begin, begin + int(np.prod(each.shape))), each) for each, begin in places]
+    maps = [Shard(slice(begin, begin + each.size), each) for each, begin in places]
     for shard in sorted(maps, key=lambda shard: -cost(shard.map)):
         worker = work.index(min(work))
         shards[worker].append(shard)
