@@ -27,18 +27,8 @@ import numpy as np
 
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
+from toolkit.interop import ctranslate2_spec as spec
 from toolkit.interop.ctranslate2_file import MODEL_FILE, Variables, VariableSource, write_variables
-from toolkit.interop.ctranslate2_spec import (
-    DECODER,
-    ENCODINGS,
-    SEQ2SEQ,
-    SEQ2SEQ_EPS,
-    entries,
-    is_interleaved,
-    numbers,
-    read_config,
-    tables,
-)
 from toolkit.interop.hugging_face_files import OWN_ENTRY, Config, ForeignSettings, own_settings
 from toolkit.interop.mapping import (
     OUTPUT,
@@ -107,23 +97,23 @@ def _configuration(config: Config, tokens: Sequence[str]) -> dict[str, Any]:
         grouped = config.num_key_value_heads not in (0, config.num_heads)
         return found | {"layer_norm_epsilon": config.norm_eps, "multi_query_attention": grouped}
     found |= {"decoder_start_token": bos, "add_source_bos": False, "add_source_eos": True}
-    return found | {"layer_norm_epsilon": SEQ2SEQ_EPS, "multi_query_attention": False}
+    return found | {"layer_norm_epsilon": spec.SEQ2SEQ_EPS, "multi_query_attention": False}
 
 
 def _variables(model: Model) -> Variables:
     """Collect what goes into model.bin. An array of ours that has several names in theirs is stored once."""
     config, ours = with_own_begin(model.config, model.arrays())
-    found, aliases = numbers(config) | write_entries(ours, config, entries), {}
-    for table in tables(config):
+    found, aliases = spec.numbers(config) | write_entries(ours, config, spec.entries), {}
+    for table in spec.tables(config):
         first, *others = table.theirs
         found |= table.write(ours)
         aliases |= dict.fromkeys(others, first)
     if config.positions.startswith("sinusoidal"):
-        first, *others = (ENCODINGS.format(side=side) for side in reversed(stacks(config)))
+        first, *others = (spec.ENCODINGS.format(side=side) for side in reversed(stacks(config)))
         length = config.max_length if isinstance(config, GPTConfig) else max(_POSITIONS, config.max_length)
         found[first] = written_waves(config, length, model.parameter_count)
         aliases |= dict.fromkeys(others, first)
-    return Variables(*(SEQ2SEQ if isinstance(model, Seq2Seq) else DECODER), found, aliases)
+    return Variables(*(spec.SEQ2SEQ if isinstance(model, Seq2Seq) else spec.DECODER), found, aliases)
 
 
 class StoredModel(NamedTuple):
@@ -162,14 +152,14 @@ def read(directory: Path, end_token: str | None = None) -> StoredModel:
     token where none can be chosen.
     """
     own, source = ForeignSettings(directory), VariableSource(directory / MODEL_FILE)
-    settings, translates = own.values, source.specification == SEQ2SEQ[0]
-    if source.specification not in (SEQ2SEQ[0], DECODER[0]):
-        raise source.refusal(f"is a {source.specification}: {SEQ2SEQ[0]} and {DECODER[0]} are what is read")
+    settings, translates = own.values, source.specification == spec.SEQ2SEQ[0]
+    if source.specification not in (spec.SEQ2SEQ[0], spec.DECODER[0]):
+        raise source.refusal(f"is a {source.specification}: {spec.SEQ2SEQ[0]} and {spec.DECODER[0]} are what is read")
     if translates and settings.get("add_source_bos"):
         raise ModelError(f"{own.path} puts a begin mark before every source: ours have an end mark only")
     if translates and settings.get("decoder_start_token", "<s>") is None:
         raise ModelError(f"{own.path} has no token that outputs begin with: every output needs one here")
-    config = read_config(source, settings)
+    config = spec.read_config(source, settings)
     arrays = _read_arrays(source, config)
     if translates and any((directory / f"{_SOURCES}.{end}").exists() for end in _ENDS):
         tokens = _unite(arrays, read_tokens(directory, _SOURCES), read_tokens(directory, _TARGETS), config, directory)
@@ -218,8 +208,9 @@ def _unite(
 
 
 def _read_arrays(source: VariableSource, config: Config) -> dict[str, Array]:
-    arrays = {table.ours: table.read(source) for table in tables(config)} | read_entries(source, config, entries)
-    turned = isinstance(config, GPTConfig) and is_interleaved(source, config)
+    arrays = {table.ours: table.read(source) for table in spec.tables(config)}
+    arrays |= read_entries(source, config, spec.entries)
+    turned = isinstance(config, GPTConfig) and spec.is_interleaved(source, config)
     for name, array in arrays.items():
         if name.endswith("positions.embedding.table"):
             arrays[name] = array[: config.max_length]
@@ -241,12 +232,12 @@ def _plan(source: VariableSource, settings: dict[str, Any], tokens: list[str]) -
     """Find the special tokens of a model from elsewhere, by what its settings call them."""
     ids = {token: index for index, token in reversed(list(enumerate(tokens)))}
     unk, bos, eos = (settings.get(f"{name}_token", usual) for name, usual in _SPECIAL.items())
-    if source.specification == SEQ2SEQ[0]:
+    if source.specification == spec.SEQ2SEQ[0]:
         bos = settings.get("decoder_start_token", "<s>")
     found = {"unk": ids.get(str(unk)), "bos": ids.get(str(bos)), "eos": ids.get(str(eos))}
     if source.number("decoder/start_from_zero_embedding", 0):
         found["bos"] = None  # a row of zeros
-    elif source.specification == SEQ2SEQ[0] and found["bos"] is None:
+    elif source.specification == spec.SEQ2SEQ[0] and found["bos"] is None:
         raise ModelError(f"{source.path.parent} has no token {bos!r}, which its outputs begin with")
     if found["eos"] is None:
         raise ModelError(f"{source.path.parent} has no token {eos!r}, which its texts end with")

@@ -37,10 +37,7 @@ LM_HEAD = "lm_head.weight"  # the output table in all classes
 
 
 class ForeignSettings:
-    """The settings of a directory.
-
-    Raises ModelError where there is no config.json, or where it is damaged.
-    """
+    """The settings of a directory.  Raises ModelError where there is no config.json, or where it is damaged."""
 
     def __init__(self, directory: Path):
         self.directory, self.path = directory, directory / CONFIG_FILE
