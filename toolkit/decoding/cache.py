@@ -9,7 +9,7 @@ and the beams of a text are multiplied with its entries together.
 
 import math
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -109,7 +109,7 @@ class Cache:
             grown = np.zeros((*self._read.shape[:2], 2 * new.stop), dtype)
             grown[:, :, : self._entries] = self._read[:, :, : self._entries]
             self._read = grown
-        self._read[:, :, new] = _own_entries(self._beams)
+        self._read[:, :, new] = _eye(self._beams)  # each beam reads its own
         return new, self._read[:, :, : new.stop]
 
     def _next_entries(self) -> slice:
@@ -245,10 +245,7 @@ def _select(layers: dict[Module, KeysAndValues], origins: Array, entries: int) -
         layers[owner] = tuple(stored[:count] for stored in layer)
 
 
-@lru_cache(maxsize=64)
-def _own_entries(beams: int) -> Array:
-    """Return a (W, W) mask: of the new entries of a text, each beam reads its own."""
-    return np.eye(beams, dtype=np.float32)
+_eye = lru_cache(maxsize=64)(partial(np.eye, dtype=np.float32))
 
 
 class CachedAttention:
@@ -292,7 +289,10 @@ class CachedAttention:
         scaled, averages = (x.reshape(*by_query, head_dim) for x in (self._scaled, self._averages))
         queries, contexts = (x.reshape(*stack, head_dim) for x in (self._scaled, self._averages))
         by_key, by_value = keys.transpose(0, 2, 3, 1), values.swapaxes(1, 2)
-        all_scores, ones = self._scores_for(capacity)
+        size = texts * width * heads * capacity
+        if len(self._scores) < size:
+            self._scores, self._ones = self._empty((size,), self._dtype), np.ones(capacity, self._dtype)
+        all_scores, ones = self._scores, self._ones
         split_totals = totals.reshape(*by_query, 1)
 
         def attend(count: int, read: Array | None) -> None:
@@ -301,7 +301,10 @@ class CachedAttention:
             scores = flat.reshape(*stack, count)
             np.matmul(queries, by_key[..., :count], scores)
             if self.careful:
-                _subtract_largest(scores.reshape(*by_query, count), read)
+                grouped = scores.reshape(*by_query, count)
+                if read is not None:
+                    np.copyto(grouped, -np.inf, where=read[:, None, :, None] == 0)
+                grouped -= grouped.max(axis=-1, keepdims=True)
             np.exp(flat, flat)
             if read is not None:
                 weights = scores.reshape(*by_query, count)
@@ -312,15 +315,6 @@ class CachedAttention:
 
         return attend
 
-    def _scores_for(self, capacity: int) -> tuple[Array, Array]:
-        """Return memory for the scores of this many keys, and as many ones."""
-        texts, width, heads, _ = self._sizes
-        size = texts * width * heads * capacity
-        if len(self._scores) < size:
-            self._scores = self._empty((size,), self._dtype)
-            self._ones = np.ones(capacity, self._dtype)
-        return self._scores, self._ones
-
     @property
     def is_safe(self) -> bool:
         """True if no sum of the last step has overflowed or vanished."""
@@ -329,10 +323,3 @@ class CachedAttention:
             if not (least > _LEAST_TOTAL and largest < _LARGEST_TOTAL):
                 return False
         return True
-
-
-def _subtract_largest(scores: Array, read: Array | None) -> None:
-    """Shapes: scores (B, G, W, H / G, S), changed in place; read (B, W, S)."""
-    if read is not None:
-        np.copyto(scores, -np.inf, where=read[:, None, :, None] == 0)
-    scores -= scores.max(axis=-1, keepdims=True)

@@ -73,7 +73,10 @@ def generate(
     beams.
     """
     job = _Job(model, texts, config, bad_words, end, prefixes, packed)
-    config, together = job.config, job.texts_together(batch_size)
+    check_batch_size(1 if batch_size is None else batch_size)
+    config, together = job.config, batch_size or SENTENCES_AT_ONCE
+    if job.continues:
+        together = max(1, (batch_size or SEQUENCES_AT_ONCE) // max(config.sequences_each, config.num_beams))
     check_stopping(config, stopping)
     numbers = range(len(texts)) if numbers is None else numbers
     results: list[list[Hypothesis]] = [[] for _ in texts]
@@ -107,30 +110,29 @@ def stream(
     the end. Whoever stops asking stops the writing. Where outputs are known at the end only, which is so for beams, and
     for the best of several, all ids come then.
     """
-    return _written(_Job(model, [text], config, bad_words, end, prefix_cache=prefix_cache), number, around)
+    job = _Job(model, [text], config, bad_words, end, prefix_cache=prefix_cache)
 
-
-def _written(
-    job: "_Job", number: int, around: Callable[[], AbstractContextManager]
-) -> Generator[int, None, Hypothesis]:
-    several = job.config.num_beams > 1 or job.config.num_return_sequences > 1
-    with around():
-        state, constraints = job.begin([0])
-        if several:
-            ((best, *_),) = decode(state, constraints, job.config, [number])
-    if several:
-        yield from best.ids
-        return best
-    loop = GenerationLoop(state, constraints, job.config, [number])
-    while not loop.done:
+    def written() -> Generator[int, None, Hypothesis]:
+        several = job.config.num_beams > 1 or job.config.num_return_sequences > 1
         with around():
-            _, (token,) = loop.step()
-        if token != constraints.end:
-            yield int(token)
-    (hypothesis,) = loop.hypotheses()
-    if not math.isfinite(hypothesis.log_prob):
-        raise ModelError("the model computes numbers that are not finite: it is damaged, or its training diverged")
-    return hypothesis
+            state, constraints = job.begin([0])
+            if several:
+                ((best, *_),) = decode(state, constraints, job.config, [number])
+        if several:
+            yield from best.ids
+            return best
+        loop = GenerationLoop(state, constraints, job.config, [number])
+        while not loop.done:
+            with around():
+                _, (token,) = loop.step()
+            if token != constraints.end:
+                yield int(token)
+        (hypothesis,) = loop.hypotheses()
+        if not math.isfinite(hypothesis.log_prob):
+            raise ModelError("the model computes numbers that are not finite: it is damaged, or its training diverged")
+        return hypothesis
+
+    return written()
 
 
 class _Job:
@@ -188,21 +190,15 @@ class _Job:
     def _check_prompts(self, marks: int) -> None:
         if any(map(len, self._prefixes)):
             raise ConfigError("prefixes are of translations: put the beginning of an output into its prompt")
-        context, size, needed = (
-            self._model.config.max_length,
-            self._model.config.vocab_size,
-            max(self.config.shortest, 1),
-        )
+        room = self._model.config.max_length - max(self.config.shortest, 1) - marks
         for number, text in enumerate(self._texts, 1):
             if not text:
                 raise DataError(f"prompt {number} is empty: this model needs something to continue")
-            if not (min(text) >= 0 and max(text) < size):
-                raise DataError(f"prompt {number} has ids outside the model's vocabulary of {size}: wrong tokenizer?")
-            if not self._slides and len(text) + needed > context:
-                room = max(context - needed - marks, 0)
+            check_ids(self._model, [text], f"prompt {number}", math.inf)
+            if not self._slides and len(text) - marks > room:
                 raise DataError(
-                    f"prompt {number} has {len(text) - marks} tokens, and there is room for {room} before what is "
-                    "written: shorten it, or let the context slide"
+                    f"prompt {number} has {len(text) - marks} tokens, and there is room for {max(room, 0)} before what "
+                    "is written: shorten it, or let the context slide"
                 )
 
     def _room(self) -> list[int]:
@@ -213,13 +209,6 @@ class _Job:
             return [min(most - len(text), given or most) for text in self._texts]
         new = [given or max(2 * len(source) + 20, least) for source in self._texts]
         return [min(len(prefix) + each, most) for prefix, each in zip(self._prefixes, new, strict=True)]
-
-    def texts_together(self, batch_size: int | None) -> int:
-        """Count the texts of a batch.  Raises ConfigError for a batch_size below 1."""
-        check_batch_size(1 if batch_size is None else batch_size)
-        if self.continues:
-            return max(1, (batch_size or SEQUENCES_AT_ONCE) // max(self._copies, self.config.num_beams))
-        return batch_size or SENTENCES_AT_ONCE
 
     def begin(self, chosen: list[int]) -> tuple[DecoderState, Constraints]:
         """Read the texts with these numbers, and set the limits of their outputs."""
@@ -238,16 +227,12 @@ class _Job:
 
 
 def check_batch_size(batch_size: int) -> None:
-    """Raise ConfigError for a batch of less than 1."""
     if batch_size < 1:
         raise ConfigError(f"batch_size is {batch_size}: it must be at least 1")
 
 
-def check_ids(model: Seq2Seq, texts: Texts, name: str, limit: int | None = None) -> None:
-    """Raise DataError for ids outside the vocabulary, and for more of them than `limit` or learned positions allow.
-
-    name: how to call the text of a number, from 1.
-    """
+def check_ids(model: Seq2Seq | GPT, texts: Texts, name: str, limit: float | None = None) -> None:
+    """Raise DataError for ids outside the vocabulary, and for more than `limit` or (None) learned positions allow."""
     size = model.config.vocab_size
     if limit is None and model.config.positions == "learned":
         limit = model.config.max_length - 1

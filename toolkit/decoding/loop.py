@@ -56,7 +56,12 @@ class GenerationLoop:
 
     def step(self) -> tuple[Array, Array]:
         """Write one token for every sequence that goes on.  Returns those sequences and their tokens, (N,) each."""
-        self._leave()
+        if not self._goes_on.all():
+            order = fill_holes(self._goes_on)
+            self._state.select(order, order)
+            self._sequences, self._last, self._goes_on = (
+                x[order] for x in (self._sequences, self._last, self._goes_on)
+            )
         sequences = self._sequences
         step = int(self._lengths[sequences[0]])
         if step == self._written.shape[1]:
@@ -95,13 +100,6 @@ class GenerationLoop:
                 pairs = zip(sequences.tolist(), tokens.tolist(), strict=True)
                 self.end([each for each, token in pairs if token != self.eos and stopping[each](token)])
         return self.hypotheses()
-
-    def _leave(self) -> None:
-        if not self._goes_on.all():
-            order = fill_holes(self._goes_on)
-            self._state.select(order, order)
-            self._sequences, self._last = self._sequences[order], self._last[order]
-            self._goes_on = self._goes_on[order]
 
     def hypotheses(self) -> list[Hypothesis]:
         """Return the output of every sequence so far, in order."""

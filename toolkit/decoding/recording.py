@@ -138,7 +138,11 @@ def recorder_of(module: Module, kinds: Mapping[type[Module], type[Module]]) -> M
     kinds: the class that stands for a class of modules, by that class; `OneCall` for a module with no modules in it
     whose class is not among them. A copy has the attributes of its module, and the module itself as `original`.
     """
-    children = {name: value for name, value in vars(module).items() if _holds_modules(value)}
+    children = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, Module) or (isinstance(value, list) and any(isinstance(x, Module) for x in value))
+    }
     kind = kinds.get(type(module)) or (type(module) if children else OneCall)
     twin = object.__new__(kind)
     vars(twin).update(vars(module), original=module)
@@ -146,7 +150,3 @@ def recorder_of(module: Module, kinds: Mapping[type[Module], type[Module]]) -> M
         several = isinstance(value, list)
         setattr(twin, name, [recorder_of(x, kinds) for x in value] if several else recorder_of(value, kinds))
     return twin
-
-
-def _holds_modules(value: Any) -> bool:
-    return isinstance(value, Module) or (isinstance(value, list) and any(isinstance(x, Module) for x in value))

@@ -24,6 +24,8 @@ _LEAST_TOTAL, _LARGEST_TOTAL = 1e-30, 1e30
 # Top-p seldom keeps more tokens than this: this many of the largest are found and sorted before all are.
 _FEW = 256
 
+_NOBODY = Observer()
+
 # Random numbers that a sequence draws at once, one for each step.
 _NUMBERS = 64
 
@@ -80,7 +82,10 @@ def _best_in_columns(logits: Array, scores: Array, count: int) -> tuple[Array, A
     """As `best_continuations`, for a large vocabulary, and not filled up."""
     (batch, width), size = scores.shape, logits.shape[1]
     span = min(size, max(_LEAST_COLUMNS, 1 << math.isqrt(size * count).bit_length()))
-    maxima = _column_maxima(logits, span).reshape(batch, width, span) + scores[:, :, None]
+    whole = size // span * span
+    maxima = logits[:, :whole].reshape(len(logits), -1, span).max(axis=1)  # of each column
+    np.maximum(maxima[:, : size - whole], logits[:, whole:], out=maxima[:, : size - whole])
+    maxima = maxima.reshape(batch, width, span) + scores[:, :, None]
     columns = _largest(maxima.reshape(batch, -1), count)
     beams, columns = np.divmod(columns, span)
     tokens = columns[:, :, None] + span * np.arange(-(-size // span))  # (B, columns, lines)
@@ -93,16 +98,6 @@ def _best_in_columns(logits: Array, scores: Array, count: int) -> tuple[Array, A
     best = largest_first(sums, count)
     numbers = _row_numbers(best)
     return sums[numbers, best], beams[numbers, best // depth], tokens[numbers, best]
-
-
-def _column_maxima(logits: Array, span: int) -> Array:
-    """Reduce (N, V) to (N, span): entry s is the largest of the entries s, s + span, s + 2·span, ..."""
-    whole = logits.shape[1] // span * span
-    maxima = logits[:, :whole].reshape(len(logits), -1, span).max(axis=1)
-    tail = logits[:, whole:]
-    head = maxima[:, : tail.shape[1]]
-    np.maximum(head, tail, out=head)
-    return maxima
 
 
 def largest_first(values: Array, count: int) -> Array:
@@ -187,7 +182,7 @@ def choose_tokens(logits: Array, uniform: Array, config: GenerationConfig, obser
     Top-k may come before the temperature, which keeps the order of tokens. Min-p keeps p ≥ min_p · max p (Nguyen et al.
     2024, section 3).
     """
-    tokens, watch = None, _unwatched if observer is None else observer.weighed
+    tokens, watch = None, (observer or _NOBODY).weighed
     if observer is not None:
         watch("temperature", None, weights_of(logits, config.temperature))
     if 0 < config.top_k < logits.shape[1]:
@@ -204,10 +199,6 @@ def choose_tokens(logits: Array, uniform: Array, config: GenerationConfig, obser
         watch("min_p", tokens, weights)
     chosen = draw(weights, uniform)
     return chosen if tokens is None else tokens[np.arange(len(tokens)), chosen]
-
-
-def _unwatched(_stage: str, _tokens: Array | None, _weights: Array) -> None:
-    """Stand in for an observer that is not there."""
 
 
 class Sampler:

@@ -1,6 +1,6 @@
 """Teacher forcing instead of search: scores of given outputs, and their alignment with the source."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -29,15 +29,12 @@ def score(
 
     Raises DataError for ids that the model cannot read, ConfigError for a batch_size below 1.
     """
-    check_pairs(model, sources, targets, batch_size)
-    pool = Pool()
-    results: dict[int, Hypothesis] = {}
-    for chosen, batch in batches_by_length(sources, targets, batch_size):
-        parts = np.split(_label_log_probs(model, batch, Tape(memory=pool)), batch.rows.starts[1:])
-        for index, log_probs in zip(chosen, parts, strict=True):
-            ids = [int(token) for token in targets[index]]
-            results[index] = hypothesis_of(ids, log_probs.tolist(), length_penalty, finished=True)
-    return [results[index] for index in range(len(targets))]
+
+    def log_probs(batch: Seq2SeqBatch, pool: Pool) -> list[Array]:
+        return np.split(_label_log_probs(model, batch, Tape(memory=pool)), batch.rows.starts[1:])
+
+    pairs = zip(targets, _by_length(model, sources, targets, batch_size, log_probs), strict=True)
+    return [hypothesis_of(list(map(int, ids)), found.tolist(), length_penalty, finished=True) for ids, found in pairs]
 
 
 def _label_log_probs(model: Seq2Seq, batch: Seq2SeqBatch, tape: Tape) -> Array:
@@ -65,21 +62,20 @@ def cross_attention(
 
     Raises DataError for ids that the model cannot read, ConfigError for a layer that it does not have.
     """
-    check_pairs(model, sources, targets, batch_size)
     count = len(model.decoder.blocks)
     if layer is not None and not 0 <= layer < count:
         raise ConfigError(f"layer is {layer}: the decoder has layers 0 to {count - 1}")
     blocks = model.decoder.blocks if layer is None else [model.decoder.blocks[layer]]
     modules = [block.cross_attention.layer for block in blocks]
-    pool = Pool()
-    results: dict[int, Array] = {}
-    for chosen, batch in batches_by_length(sources, targets, batch_size):
+
+    def maps(batch: Seq2SeqBatch, pool: Pool) -> Iterator[Array]:
         recorder = Recorder(modules, ["probabilities"])
         tape = Tape(memory=pool, recorder=recorder)
         model.decode(batch.inputs, model.encode(batch.sources, batch.source_rows, tape), batch.rows, tape)
         by_layer = zip(*(recorder.attention_maps(module) for module in modules), strict=True)
-        results.update(zip(chosen, (np.mean(maps, axis=(0, 1)) for maps in by_layer), strict=True))
-    return [results[index] for index in range(len(targets))]
+        return (np.mean(each, axis=(0, 1)) for each in by_layer)
+
+    return _by_length(model, sources, targets, batch_size, maps)
 
 
 def word_alignment(attention: Array, source_words: Sequence[int], target_words: Sequence[int]) -> list[tuple[int, int]]:
@@ -114,18 +110,23 @@ def words_of(pieces: Sequence[str]) -> list[int]:
     return words
 
 
-def batches_by_length(sources: Texts, targets: Texts, batch_size: int) -> Iterator[tuple[list[int], Seq2SeqBatch]]:
-    """Collect pairs of similar length: their numbers, and the pairs with teacher forcing."""
-    order = sorted(range(len(targets)), key=lambda index: (len(targets[index]), len(sources[index])))
-    for begin in range(0, len(order), batch_size):
-        chosen = order[begin : begin + batch_size]
-        yield chosen, translation_batch([sources[index] for index in chosen], [targets[index] for index in chosen])
-
-
-def check_pairs(model: Seq2Seq, sources: Texts, targets: Texts, batch_size: int) -> None:
-    """Raise DataError where sources and targets are no pairs that the model can read, ConfigError for no batch."""
+def _by_length(
+    model: Seq2Seq,
+    sources: Texts,
+    targets: Texts,
+    batch_size: int,
+    compute: Callable[[Seq2SeqBatch, Pool], Iterable[Array]],
+) -> list[Array]:
+    """Check the pairs, and compute something of each, in batches of similar length with teacher forcing."""
     check_batch_size(batch_size)
     if len(sources) != len(targets):
         raise DataError(f"there are {len(targets)} translations for {len(sources)} sentences: give one for each")
     check_ids(model, sources, "sentence {}")
     check_ids(model, targets, "the translation of sentence {}")
+    pool, results = Pool(), {}
+    order = sorted(range(len(targets)), key=lambda index: (len(targets[index]), len(sources[index])))
+    for begin in range(0, len(order), batch_size):
+        chosen = order[begin : begin + batch_size]
+        batch = translation_batch([sources[index] for index in chosen], [targets[index] for index in chosen])
+        results.update(zip(chosen, compute(batch, pool), strict=True))
+    return [results[index] for index in range(len(targets))]

@@ -150,11 +150,6 @@ class GPTState(DecoderState):
         if self._seen is not None:
             self._seen = self._seen[sequences]
 
-    def _forward(self, ids: Array, lengths: Array) -> None:
-        """Read the next tokens (N,) of all sequences, `lengths` of each, into the cache."""
-        self._model.read(ids, self._cache.rows(lengths), self._tape)
-        self._cache.advance(lengths)
-
     def _slide(self) -> None:
         """Make room for one more token in sequences whose context is full."""
         full = self._cache.lengths == self._context
@@ -173,8 +168,9 @@ class GPTState(DecoderState):
             if self._seen is not None:
                 for row, length, piece in zip(self._seen, self._cache.lengths, pieces, strict=True):
                     row[length : length + len(piece)] = piece
-            ids = np.concatenate(pieces)
-            self._forward(ids, np.array([len(piece) for piece in pieces], np.int64))
+            ids, lengths = np.concatenate(pieces), np.array([len(piece) for piece in pieces], np.int64)
+            self._model.read(ids, self._cache.rows(lengths), self._tape)
+            self._cache.advance(lengths)
             if self._prefix_cache:
                 self._prefix_cache.add(ids)
 
