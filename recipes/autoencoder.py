@@ -19,7 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from toolkit.commands.console import aligned
-from toolkit.commands.recipe import BY_LOSS, Recipe, preparing, refuse, run_recipe
+from toolkit.commands.recipe import BY_LOSS, Recipe, refuse, run_recipe
 from toolkit.data.embedded import CORPORA
 from toolkit.data.lines import read_lines
 from toolkit.data.sentences import sentence_ids
@@ -69,19 +69,17 @@ class Settings(Recipe):
     def check(self) -> None:
         super().check()
         check_training(self.training)
-        refuse((self.sentences < 1, f"sentences is {self.sentences}: it must be at least 1"))
-        refuse(
-            (self.model.d_model < 2, "a vector of one number has no variance: choose a --model.d-model of at least 2")
-        )
+        flat = "a vector of one number has no variance: choose a --model.d-model of at least 2"
+        few = f"sentences is {self.sentences}: it must be at least 1"
+        refuse((self.sentences < 1, few), (self.model.d_model < 2, flat))
 
 
 def train(recipe: Settings) -> None:
     """One run, from sentences to a model that gives their vectors back."""
     files = {"text": recipe.text, "valid_text": recipe.valid_text}
     with recipe.opened(recipe.settings(recipe.digests(files), files)) as (run, saved):
-        with preparing(run):
-            task, build = prepare(recipe), partial(AutoEncoder, recipe.model)
-            trainer = Trainer(build, task, recipe.training, run, None, quiet=recipe.quiet)
+        task, build = prepare(recipe), partial(AutoEncoder, recipe.model)
+        trainer = Trainer(build, task, recipe.training, run, None, quiet=recipe.quiet)
         parts = [f"{len(each.lengths):,} sentences of {len(each.inputs):,} tokens" for each in task.sets.values()]
         recipe.fit(trainer, saved, f"{' to train on, '.join(parts)} held out")
         with threadpool_limits(1):

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import aligned
-from toolkit.commands.recipe import OF_LANGUAGE, Recipe, figures, preparing, refuse, run_recipe, words_after
+from toolkit.commands.recipe import OF_LANGUAGE, Recipe, figures, refuse, run_recipe, words_after
 from toolkit.data.conversation_corpus import ConversationCorpus
 from toolkit.data.conversations import Question, read_conversations
 from toolkit.data.embedded import CORPORA
@@ -89,24 +89,23 @@ def train(recipe: Settings) -> None:
     digests = recipe.digests(files, **({"start": before.model} if before else {}))
     changed = {"tests": shown(tests) if tests else "", "style": shown(recipe.style)}
     with recipe.opened(recipe.settings(digests, ["model"] if before else [], **changed)) as (run, saved):
-        with preparing(run):
-            tokenizer = before.tokenizer if before else learned_tokenizer(recipe, given)
-            config = before.model.config if before else replace(recipe.model, vocab_size=tokenizer.vocab_size)
-            config = replace(config, template=recipe.template)  # from now on it knows one
-            template = make_template(recipe.template, tokenizer, config.begin)
-            settings = {"valid_share": recipe.valid_share, "seed": recipe.training.seed, "quiet": recipe.quiet}
-            places = run.path / "data", given, valid
-            corpus = ConversationCorpus.made(*places, template, config.max_length, **settings)
-            questions, left_out = replies.read_questions(tests, template, config.max_length) if tests else ([], 0)
-            if left_out:
-                recipe.tell(f"{tests}: left out {left_out} of {left_out + len(questions)} questions, too long")
-            sets, labels = map(corpus.ids, SPLITS), (recipe.training.label_smoothing, config.vocab_size)
-            mask = ReplyMask(*map(corpus.supervised, SPLITS))
-            task = LanguageTask(*sets, config.max_length, True, *labels, corpus.text_bytes("valid"), mask)
-            evaluate = partial(some_replies, template, questions[:: len(questions) // 4 or 1][:4])
-            start = partial(begin_from, before.model, template.special_ids, recipe.training.seed) if before else None
-            build = partial(GPT, config)
-            trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet, start)
+        tokenizer = before.tokenizer if before else learned_tokenizer(recipe, given)
+        config = before.model.config if before else replace(recipe.model, vocab_size=tokenizer.vocab_size)
+        config = replace(config, template=recipe.template)  # from now on it knows one
+        template = make_template(recipe.template, tokenizer, config.begin)
+        settings = {"valid_share": recipe.valid_share, "seed": recipe.training.seed, "quiet": recipe.quiet}
+        places = run.path / "data", given, valid
+        corpus = ConversationCorpus.made(*places, template, config.max_length, **settings)
+        questions, left_out = replies.read_questions(tests, template, config.max_length) if tests else ([], 0)
+        if left_out:
+            recipe.tell(f"{tests}: left out {left_out} of {left_out + len(questions)} questions, too long")
+        sets, labels = map(corpus.ids, SPLITS), (recipe.training.label_smoothing, config.vocab_size)
+        mask = ReplyMask(*map(corpus.supervised, SPLITS))
+        task = LanguageTask(*sets, config.max_length, True, *labels, corpus.text_bytes("valid"), mask)
+        evaluate = partial(some_replies, template, questions[:: len(questions) // 4 or 1][:4])
+        start = partial(begin_from, before.model, template.special_ids, recipe.training.seed) if before else None
+        build = partial(GPT, config)
+        trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet, start)
         recipe.fit(trainer, saved, *corpus.describe())
         asked = template, questions, style
         recipe.finish(run, tokenizer, lambda model, _: score(recipe, model, task, asked))

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from toolkit.commands.recipe import OF_LANGUAGE, Recipe, figures, preparing, refuse, run_recipe, words_after
+from toolkit.commands.recipe import OF_LANGUAGE, Recipe, figures, refuse, run_recipe, words_after
 from toolkit.data.embedded import embedded
 from toolkit.data.text_corpus import TextCorpus
 from toolkit.data.texts import TextSource, open_texts
@@ -125,21 +125,21 @@ def train(recipe: Settings) -> None:
     sources, valid_sources = open_corpus(recipe)
     settings = recipe.settings({each.name: each.fingerprint()[:16] for each in (*sources, *valid_sources)})
     with recipe.opened(settings) as (run, saved):
-        with preparing(run):
-            tokens = recipe.tokenizer, recipe.model.vocab_size
-            settings = {"valid_share": recipe.valid_share, "seed": recipe.training.seed, "quiet": recipe.quiet}
-            settings["marks"] = recipe.has_documents
-            corpus = TextCorpus.made(run.path / "data", sources, valid_sources, *tokens, **settings)
-            tokenizer, sets = corpus.tokenizer, map(corpus.documents, ("train", "valid"))
-            config = replace(recipe.model, vocab_size=tokenizer.vocab_size, begin=recipe.has_documents)
-            mask = FirstLineMask(tokenizer) if recipe.first_line == "read" else None
-            shape = config.max_length, recipe.whole_documents, recipe.training.label_smoothing, config.vocab_size
-            task = LanguageTask(*sets, *shape, 0 if mask else corpus.text_bytes("valid"), mask)
-            evaluate = partial(two_samples, recipe, tokenizer)
-            trainer = Trainer(partial(GPT, config), task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
-            if recipe.samples:  # better told now than when the first is due
-                writer = LanguageModel(trainer.model, tokenizer)
-                writer.encode([recipe.prompt], sampling(recipe, 1), lambda _: "--prompt")
+        tokens = recipe.tokenizer, recipe.model.vocab_size
+        settings = {"valid_share": recipe.valid_share, "seed": recipe.training.seed, "quiet": recipe.quiet}
+        settings["marks"] = recipe.has_documents
+        corpus = TextCorpus.made(run.path / "data", sources, valid_sources, *tokens, **settings)
+        tokenizer, sets = corpus.tokenizer, map(corpus.documents, ("train", "valid"))
+        config = replace(recipe.model, vocab_size=tokenizer.vocab_size, begin=recipe.has_documents)
+        mask = FirstLineMask(tokenizer) if recipe.first_line == "read" else None
+        shape = config.max_length, recipe.whole_documents, recipe.training.label_smoothing, config.vocab_size
+        task = LanguageTask(*sets, *shape, 0 if mask else corpus.text_bytes("valid"), mask)
+        two = partial(written, recipe, tokenizer, min(recipe.samples, 2))
+        given = partial(GPT, config), task, recipe.training, run, tokenizer
+        trainer = Trainer(*given, lambda model: Evaluation({}, two(model)), recipe.quiet)
+        if recipe.samples:  # better told now than when the first is due
+            writer = LanguageModel(trainer.model, tokenizer)
+            writer.encode([recipe.prompt], sampling(recipe, 1), lambda _: "--prompt")
         asked = recipe.model.vocab_size
         few = recipe.tokenizer in ("unigram", "bpe") and config.vocab_size < asked
         why = f", because the text has no more than {config.vocab_size:,} tokens where {asked:,} were asked for"
@@ -168,11 +168,6 @@ def embedded_texts(recipe: Settings, split: str) -> tuple[list[Path], list[str],
     languages = ("en", "ne") if recipe.language == "both" else (recipe.language,)
     stories = embedded("stories", recipe.quiet)
     return [stories / f"{split}.{language}.txt" for language in languages], [], []
-
-
-def two_samples(recipe: Settings, tokenizer: Tokenizer, model: GPT) -> Evaluation:
-    """Write two texts by the model as it is now: nothing to score, something to look at."""
-    return Evaluation({}, written(recipe, tokenizer, min(recipe.samples, 2), model))
 
 
 def written(recipe: Settings, tokenizer: Tokenizer, count: int, model: GPT) -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import aligned
-from toolkit.commands.recipe import BY_LOSS, Recipe, figures, preparing, refuse, run_recipe, words_after
+from toolkit.commands.recipe import BY_LOSS, Recipe, figures, refuse, run_recipe, words_after
 from toolkit.data.embedded import CORPORA
 from toolkit.errors import ModelError
 from toolkit.evaluation import replies
@@ -105,12 +105,11 @@ def train(recipe: Settings) -> None:
     digests = recipe.digests(files, start=chat.model, **({"reward": judge} if judge else {}))
     left_out = [*files, *({"ppo", "dpo"} - {recipe.method})]
     with recipe.opened(recipe.settings(digests, left_out)) as (run, saved):
-        with preparing(run):
-            paths, limit = (recipe.preferences, recipe.valid_preferences), chat.model.config.max_length
-            pairs = [Pairs.read(path, template, limit, recipe.tell) for path in paths]
-            questions, _ = replies.read_questions(recipe.tests, template, limit)
-            asked = template, questions, replies.Style.read(recipe.style)
-            trainer = make_trainer(recipe, run, chat, template.end, pairs, judge)
+        paths, limit = (recipe.preferences, recipe.valid_preferences), chat.model.config.max_length
+        pairs = [Pairs.read(path, template, limit, recipe.tell) for path in paths]
+        questions, _ = replies.read_questions(recipe.tests, template, limit)
+        asked = template, questions, replies.Style.read(recipe.style)
+        trainer = make_trainer(recipe, run, chat, template.end, pairs, judge)
         told = f"{len(pairs[0]):,} pairs to train on, {len(pairs[1]):,} to validate on"
         recipe.fit(trainer, saved, told)
         recipe.finish(run, chat.tokenizer, partial(score, recipe, chat.model, asked, pairs[1].prompts()))

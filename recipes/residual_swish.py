@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from toolkit.commands.console import aligned
-from toolkit.commands.recipe import BY_LOSS, Recipe, preparing, refuse, run_recipe
+from toolkit.commands.recipe import BY_LOSS, Recipe, refuse, run_recipe
 from toolkit.explain.logs import read_log
 from toolkit.explain.parameters import checked_gradients, gradient_rows
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
@@ -66,7 +66,7 @@ class Settings(Recipe):
 def train(recipe: Settings) -> None:
     """One run, from a teacher to a pupil that answers alike."""
     with recipe.opened(recipe.settings({})) as (run, saved):
-        with preparing(run), threadpool_limits(1):
+        with threadpool_limits(1):
             task = prepare(recipe)
             build = partial(AutoEncoder, recipe.model)
             trainer = Trainer(build, task, recipe.training, run, None, quiet=recipe.quiet)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from toolkit.commands.recipe import Recipe, preparing, refuse, run_recipe
+from toolkit.commands.recipe import Recipe, refuse, run_recipe
 from toolkit.data.embedded import embedded
 from toolkit.data.filters import Filters
 from toolkit.data.lines import read_pairs
@@ -104,12 +104,11 @@ def train(recipe: Settings) -> None:
     sources, valid_sources = open_corpus(recipe)
     settings = recipe.settings({each.name: each.fingerprint()[:16] for each in (*sources, *valid_sources)})
     with recipe.opened(settings) as (run, saved):
-        with preparing(run):
-            corpus, tokenizer = prepare(recipe, run, sources, valid_sources)
-            build = partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size))
-            evaluate = partial(evaluate_pairs, tokenizer, corpus.example_texts("valid"))
-            task = make_task(recipe, corpus, tokenizer)
-            trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
+        corpus, tokenizer = prepare(recipe, run, sources, valid_sources)
+        build = partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size))
+        evaluate = partial(evaluate_pairs, tokenizer, corpus.example_texts("valid"))
+        task = make_task(recipe, corpus, tokenizer)
+        trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
         told = *corpus.describe(), describe(corpus.examples("train"))
         recipe.fit(trainer, saved, *told, size=f", {tokenizer.vocab_size} tokens")
         if recipe.source or recipe.data:

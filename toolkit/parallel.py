@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.process import ignore_signals
@@ -41,17 +41,11 @@ def context() -> "BaseContext":
     return multiprocessing.get_context(START_METHOD)
 
 
-class Answer(NamedTuple):
-    """A result, or the error in place of one."""
-
-    failed: bool
-    value: Any
-
-    def result(self) -> Any:
-        """Return the result, or raise the error."""
-        if self.failed:
-            raise self.value
-        return self.value
+def result_of(answer: Any) -> Any:
+    """Return the answer of a process, or raise the error that it is."""
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 class Process:
@@ -76,8 +70,8 @@ class Process:
         except OSError:
             raise self._died() from None
 
-    def receive(self) -> Answer:
-        """Wait for the answer to a job.  Raises ToolkitError where it has died."""
+    def receive(self) -> Any:
+        """Wait for the answer to a job, for `result_of`.  Raises ToolkitError where it has died."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):
@@ -111,11 +105,11 @@ def _serve(work: Callable[[Any], Any], connection: "Connection", other_end: "Con
         except (EOFError, OSError):
             return
         try:
-            answer = Answer(False, work(job))
+            answer = work(job)
         except ToolkitError as error:
-            answer = Answer(True, error)
+            answer = error
         except Exception:
-            answer = Answer(True, RuntimeError(f"a worker failed:\n{traceback.format_exc()}"))
+            answer = RuntimeError(f"a worker failed:\n{traceback.format_exc()}")
         try:
             connection.send(answer)
         except OSError:  # the main process has left without waiting
@@ -153,7 +147,7 @@ class Processes:
         self._work, self._most = work, most
         self._processes: list[Process] = []
         self._busy: dict[Connection, tuple[Process, int]] = {}  # with the job of this number
-        self._answers: dict[int, Answer] = {}  # to jobs whose turn has not come
+        self._answers: dict[int, Any] = {}  # to jobs whose turn has not come
         self._sent = self._yielded = 0
 
     def in_order(self, jobs: Iterable[Any]) -> Iterator[Any]:
@@ -187,9 +181,8 @@ class Processes:
         while self._yielded in self._answers or self._sent - self._yielded > most:
             while self._yielded not in self._answers:
                 self._collect()
-            answer = self._answers.pop(self._yielded)
             self._yielded += 1
-            yield answer.result()
+            yield result_of(self._answers.pop(self._yielded - 1))
 
     def _collect(self) -> None:
         """Wait until at least one process has done its job."""

@@ -18,7 +18,7 @@ from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
 from toolkit.preference.ppo import PPOConfig, PPOTask
 from toolkit.preference.ppo_trainer import PPOTrainer
-from toolkit.preference.replies import Episode, Reply, Score, episodes_of
+from toolkit.preference.replies import Episode, Reply, Score
 from toolkit.tokenization.special import BOS, END
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
@@ -85,9 +85,8 @@ def random_episodes(model: ActorCritic, reference: GPT, temperature: float = 1.0
     def score(prompts: Sequence[Array], replies: Sequence[Array], _memory: Pool) -> Array:
         return np.array([float(sum(reply)) % 7 - 3 for reply in replies])
 
-    return episodes_of(
-        model, reference, score, prompts, replies, end=END, temperature=temperature, unfinished=-1.0, memory=Pool()
-    )
+    task = PPOTask(prompts, prompts, END, reference, score, PPOConfig(temperature=temperature, max_new_tokens=1))
+    return task.episodes_of(model, prompts, replies, Pool())
 
 
 def gradient_of(model: Model, compute: Any) -> Array:

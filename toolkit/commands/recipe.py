@@ -100,17 +100,23 @@ class Recipe:
     def opened(self, settings: dict[str, Any]) -> Iterator[tuple[Run, Checkpoint | None]]:
         """Begin or continue the run, which no other process has within the block -> it, and where it continues from.
 
-        Raises ConfigError where another process is at work on it.
+        A new run whose data turn out to be wrong before `fit` leaves nothing behind. Raises ConfigError where another
+        process is at work on it.
         """
         run = Run(self.run, settings, shlex.join(["python", *sys.argv]))
         with run.held(make=not self.resume):
-            yield run, run.resume() if self.resume else run.create()
+            try:
+                yield run, run.resume() if self.resume else run.create()
+            except (ToolkitError, MemoryError):
+                run.discard()
+                raise
 
     def fit(self, trainer: Trainer, saved: Checkpoint | None, *told: str, size: str = "") -> None:
         """Train, from a checkpoint or from the beginning; tell these lines before, and how it went after.
 
         Raises Stopped where a signal ended it: what there is by then is saved.
         """
+        trainer.run.kept = True
         self.tell(*told, f"{trainer.model.parameter_count:,} parameters{size}")
         state = trainer.train(saved)
         if trainer.interrupted:
@@ -205,13 +211,3 @@ def words_after(flags: Sequence[str], arguments: Sequence[str]) -> dict[str, str
         if not word or word.startswith("--"):
             raise ConfigError(f"{flag} needs a value")
     return found
-
-
-@contextmanager
-def preparing(run: Run) -> Iterator[None]:
-    """Get ready to train within the block: a new run whose data turn out to be wrong there leaves nothing behind."""
-    try:
-        yield
-    except (ToolkitError, MemoryError):
-        run.discard()
-        raise

@@ -34,18 +34,10 @@ class Finished:
             self.thresholds[sentence] = best[-1].score
 
 
-def settled(live: Array, thresholds: Array, lengths: Array | int, power: float) -> Array:
-    """Tell if the best unfinished hypothesis, scored as if it had one of these `lengths`, would displace none.
-
-        settled = best live log-probability / length ** power ≤ worst finished score that counts
-
-    Shapes: live, thresholds, lengths (B,) -> (B,) of bool.
-    """
-    return live / length_penalty(np.asarray(lengths, float), power) <= thresholds
-
-
 def search_is_over(config: GenerationConfig, live: Array, thresholds: Array, written: int, limits: Array) -> Array:
     """Mark the sentences that are done by the rule `early_stopping`; unfinished hypotheses have `written` tokens.
+
+        done = best live log-probability / length ** power ≤ worst finished score that counts
 
     Log-probabilities only fall, so the best score that a hypothesis can reach is its present log-probability at the
     most favourable length: the limit where the penalty grows with length, otherwise the shortest still possible.
@@ -55,9 +47,8 @@ def search_is_over(config: GenerationConfig, live: Array, thresholds: Array, wri
     rule, power = config.early_stopping, config.length_penalty
     if rule is True:
         return (thresholds > -np.inf) | (live == -np.inf)
-    if power > 0 and rule is not False:
-        return settled(live, thresholds, limits, power)
-    return settled(live, thresholds, written + 1 if rule == "settled" else written, power)
+    lengths = limits if power > 0 and rule is not False else written + (rule == "settled")
+    return live / length_penalty(np.asarray(lengths, float), power) <= thresholds
 
 
 @dataclass
@@ -72,12 +63,10 @@ class _Beams:
 
     @property
     def step(self) -> int:
-        """T, the number of tokens that each has."""
         return self.written.shape[2]
 
     @property
     def log_probs(self) -> Array:
-        """Return the model's own log-probabilities so far, (B, W)."""
         return self.sums[:, :, -1] if self.step else np.zeros(self.scores.shape)
 
 
@@ -130,10 +119,7 @@ def beam_search(
 def _continue(
     logits: Array, beams: _Beams, constraints: Constraints, count: int, observer: Observer | None = None
 ) -> tuple[_Continuations, Array]:
-    """Rank the permitted continuations of all beams of a sentence together; also mark the sentences at their limit.
-
-    Shapes: logits (B·W, V).
-    """
+    """Rank the permitted continuations of logits (B·W, V); also mark the sentences at their limit."""
     normalizers, written = log_sum_exp(logits), None
     if observer is not None:
         observer.scored(beams.sentences, logits, normalizers)
@@ -184,7 +170,7 @@ def _collect(
 
 
 def _grow(state: DecoderState, beams: _Beams, live: _Continuations, order: Array) -> _Beams:
-    """Replace the beams of the sentences in `order` by their continuations; the other sentences are dropped."""
+    """Continue the beams of the sentences in `order`, and drop the other sentences."""
     width = beams.scores.shape[1]
     scores, parents, tokens, log_probs = (x[order] for x in vars(live).values())
     if len(order):

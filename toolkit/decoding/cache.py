@@ -89,7 +89,7 @@ class Cache:
         self._entries = int(self.lengths.max(initial=0))
 
     def forget(self, sequences: Array) -> None:
-        """Make some sequences, (N,) of bool, forget all that they have read."""
+        """Empty some sequences, (N,) of bool."""
         self.keep(np.where(sequences, 0, self.lengths))
 
     def keep(self, lengths: Array) -> None:
@@ -136,8 +136,8 @@ class Cache:
     def _room_for(self, owner: Module, entries: int, like: Array, empty: Empty) -> KeysAndValues:
         """Return the stored arrays of a module, made or doubled so that this many entries fit.
 
-        empty: lends memory for them. A step writes the same entries of all texts. Where texts are of unequal length, it
-        must be zeros: an entry that is not read is multiplied by 0, and 0 · NaN is NaN.
+        Where texts are of unequal length, `empty` must give zeros: what is not read is multiplied by 0, and 0 · NaN is
+        NaN.
         """
         layer = self._layers.get(owner)
         if layer is None or layer[0].shape[1] < entries:
@@ -151,7 +151,6 @@ class Cache:
         return layer
 
     def _share(self, dtype: type = np.float32) -> None:
-        """Let the sequences of a text share its entries."""
         if self._read is not None:
             return
         beams, entries = self._beams, self._entries
@@ -208,13 +207,11 @@ class Cache:
         The numbers of one head lie together: they are read as a whole, step after step.
         """
         rows = self._memory_rows
-        padded = []
-        for part in (key, value):
-            stack = np.zeros((len(rows.lengths), part.shape[1], rows.longest, part.shape[2]), part.dtype)
-            by_key = stack.swapaxes(1, 2)
+        shape = len(rows.lengths), key.shape[1], rows.longest, key.shape[2]
+        padded = tuple(np.zeros(shape, part.dtype).swapaxes(1, 2) for part in (key, value))
+        for by_key, part in zip(padded, (key, value), strict=True):
             by_key[rows.sequence_of, rows.positions] = part
-            padded.append(by_key)
-        self._memories[owner] = tuple(padded)
+        self._memories[owner] = padded
 
     def memory(self, owner: Module) -> tuple[Array, Array, Array | None]:
         """Return keys and values of the memory, (B, S, H, K), and a mask (B, S) of the real ones (None: all are)."""
@@ -224,7 +221,6 @@ class Cache:
 
     @cached_property
     def _visible(self) -> tuple[int, Array | None]:
-        """The number of keys of the longest memory, and a mask of the real keys of each."""
         longest = int(self._memory_lengths.max(initial=0))
         real = np.arange(longest) < self._memory_lengths[:, None]
         return longest, None if real.all() else real

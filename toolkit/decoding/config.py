@@ -80,10 +80,6 @@ class GenerationConfig:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must lie between 0 and 1")
         if self.repetition_penalty <= 0:
             raise ConfigError(f"repetition_penalty is {self.repetition_penalty}: it must be above 0")
-        self._check_search()
-        self._check_effect()
-
-    def _check_search(self) -> None:
         if self.samples and self.num_beams > 1:
             raise ConfigError(
                 f"num_beams is {self.num_beams}, but sampling has no beams: use one beam, or do not sample"
@@ -93,16 +89,14 @@ class GenerationConfig:
                 f"num_return_sequences is {self.num_return_sequences}, but a search with "
                 f"{counted(self.num_beams, 'beam')} finds no more than {self.num_beams}: raise num_beams or sample"
             )
+        self._check_effect()
 
     def _check_effect(self) -> None:
-        """Raises ConfigError for what was set to something of its own, and changes nothing."""
         defaults = {field.name: field.default for field in fields(self)}
+        why, remedy = ("at temperature 0", "raise it") if self.do_sample else ("while do_sample is False", "set it")
         for name, off in _OF_SAMPLING.items():
             value = getattr(self, name)
             if not self.samples and value not in (defaults[name], *off):
-                why, remedy = (
-                    ("at temperature 0", "raise it") if self.do_sample else ("while do_sample is False", "set it")
-                )
                 raise ConfigError(f"{name} is {value}, but {why} nothing is drawn: {remedy}, or leave {name} out")
         if self.early_stopping != defaults["early_stopping"] and self.num_beams == 1:
             raise ConfigError(
@@ -128,16 +122,18 @@ class GenerationConfig:
     def _check_types(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.type is float and (isinstance(value, bool) or not _is_finite(value)):
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if field.type is float and not (number and math.isfinite(value)):
                 raise ConfigError(f"{field.name} is {value!r}: it must be a finite number")
             whole = field.type is int or (field.name == "max_new_tokens" and value is not None)
-            if whole and (isinstance(value, bool) or not isinstance(value, int)):
+            if whole and not (number and isinstance(value, int)):
                 raise ConfigError(f"{field.name} is {value!r}: it must be a whole number")
             if field.type is bool and not isinstance(value, bool):
                 raise ConfigError(f"{field.name} is {value!r}: it must be True or False")
-            if get_origin(field.type) is Literal and not _is_choice(value, get_args(field.type)):
-                choices = ", ".join(map(str, get_args(field.type)))
-                raise ConfigError(f"{field.name} is {value!r}: it must be one of {choices}")
+            choices = get_args(field.type) if get_origin(field.type) is Literal else ()
+            # 1, which equals True, is none of them.
+            if choices and not any(type(value) is type(choice) and value == choice for choice in choices):
+                raise ConfigError(f"{field.name} is {value!r}: it must be one of {', '.join(map(str, choices))}")
 
 
 @dataclass(frozen=True)
@@ -186,12 +182,3 @@ class ContinuationSettings(GenerationSettings, total=False):
     """Those of a `ContinuationConfig`."""
 
     past_context: Literal["stop", "slide"]
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
-
-
-def _is_choice(value: object, choices: tuple) -> bool:
-    """Tell if it is one of them; 1, which equals True, is not."""
-    return any(type(value) is type(choice) and value == choice for choice in choices)

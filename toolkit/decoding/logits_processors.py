@@ -155,11 +155,6 @@ class Constraints:
         self._processors = processors or None
 
     @property
-    def longest(self) -> int:
-        """Return the largest of the limits."""
-        return int(self.limits.max(initial=0))
-
-    @property
     def reshape(self) -> bool:
         """Tell if scores depend on the ids written so far."""
         return self._processors is not None

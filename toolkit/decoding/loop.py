@@ -55,7 +55,7 @@ class GenerationLoop:
         return not self._goes_on.any()
 
     def step(self) -> tuple[Array, Array]:
-        """Write one token for every sequence that goes on.  Returns those sequences and their tokens, (N,) each."""
+        """Write one token for every sequence that goes on; return those sequences and their tokens, (N,) each."""
         if not self._goes_on.all():
             order = fill_holes(self._goes_on)
             self._state.select(order, order)

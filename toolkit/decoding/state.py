@@ -30,15 +30,11 @@ class DecoderState:
     begin: Array
 
     def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: PackedWeights | None, pool: Pool):
-        """packed: copies of this model's weights that an earlier batch has made."""
         self._cache = cache
         self._step = Step(model, cache, packed or PackedWeights(), pool)
 
     def logits(self, ids: Array) -> Array:
-        """Read one token of every sequence and score all tokens as the next.  Shapes: (N,) -> (N, V).
-
-        The caller may change the result.
-        """
+        """Read one token of every sequence and score all tokens as the next, (N,) -> (N, V), the caller's to change."""
         return self._step.logits(ids)
 
     def select(self, texts: Array, sequences: Array) -> None:

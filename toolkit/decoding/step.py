@@ -34,7 +34,7 @@ from toolkit.nn.layers import (
     RotaryPositions,
 )
 from toolkit.nn.memory import Pool
-from toolkit.nn.module import Model, Parameter
+from toolkit.nn.module import Model, Module, Parameter
 
 # This many bytes of weights are still in the last cache when the next step wants them (one core of a server).
 _CACHE_BYTES = 12 << 20
@@ -89,7 +89,6 @@ class Step:
         return self._scores
 
     def _record(self, count: int) -> "_StepRecording":
-        """Do the forward for the first time."""
         rows, model = self._rows, self._model
         tape = _StepRecording(self._pool, self._packed, self._streams, count // self._cache.texts, self._careful)
         x = model.read(rows.ids, rows, tape) if isinstance(model, GPT) else model.decode(rows.ids, (), rows, tape)
@@ -99,7 +98,7 @@ class Step:
 
 
 class _StepRows:
-    """The rows of a step, one token each; `begin` sets all that differs from step to step."""
+    """The rows of a step, one token each."""
 
     ids: Array  # (N,), the same array as long as there are as many
     positions: Array  # (N,)
@@ -129,7 +128,6 @@ class _StepRecording(Recording):
         self.waves: dict[RotaryPositions, Array] = {}
 
     def attention(self, heads: int, width: int, like: Array) -> CachedAttention:
-        """Attention with this many heads of this width, which takes memory for all layers in turn."""
         if (heads, width) not in self.attentions:
             sizes = len(like) // self._beams, self._beams, heads, width
             self.attentions[heads, width] = CachedAttention(sizes, like.dtype.type, self.plain.empty, self._careful)
@@ -233,7 +231,7 @@ class _Output(Output):
         return _product(x, self.table, self.table.data.T, self.bias, tape)
 
 
-class _Norm:
+class _Norm(Module):
     """Layer norm, or root mean square norm, with the division by D taken into gain and eps:
 
     y = c · (√D gain) / √(Σ c² + D eps) + bias        with c = x - mean(x), or x
@@ -272,14 +270,6 @@ class _Norm:
         return out
 
 
-class _LayerNorm(_Norm, LayerNorm):
-    """Layer norm."""
-
-
-class _RMSNorm(_Norm, RMSNorm):
-    """Root mean square norm."""
-
-
 def _normal_of_one_row(
     x: Array, out: Array, gain: Array, eps: float, average: Array | None, bias: Array | None
 ) -> None:
@@ -309,7 +299,7 @@ class _Embedding(Embedding):
 
 class _RotaryPositions(RotaryPositions):
     def turn(self, x: Array, rows: _StepRows, tape: _StepRecording) -> None:
-        """Turn by waves that all layers share: they are looked up once in a step."""
+        """Turn by waves that are looked up once in a step, for all layers."""
         if self.original not in tape.waves:
             tape.waves[self.original] = tape.empty((2, len(x), self.head_dim // 2), x.dtype.type)
             place, look_up = plain(tape.waves[self.original]), self.original.waves
@@ -320,7 +310,6 @@ class _RotaryPositions(RotaryPositions):
 
 class _SelfAttention(SelfAttention):
     def _over_cache(self, projected: Array, context: Array, rows: _StepRows, tape: _StepRecording) -> None:
-        """Attend to the cache, where the keys and values of the new tokens are put first."""
         query, key, value = np.split(plain(projected), self._bounds, axis=1)
         key, value = (part.reshape(rows.cache.texts, -1, part.shape[1]) for part in (key, value))
         attention = tape.attention(self.num_heads, self.head_dim, context)
@@ -337,7 +326,6 @@ class _SelfAttention(SelfAttention):
 
 class _CrossAttention(CrossAttention):
     def _over_cache(self, query: Array, memory: Array, context: Array, rows: _StepRows, tape: _StepRecording) -> None:
-        """Attend to the memory of each text."""
         keys, values, real = rows.cache.memory(self.original)
         read = None if real is None else real[:, None].astype(keys.dtype)
         attention = tape.attention(self.num_heads, self.head_dim, context)
@@ -350,8 +338,8 @@ _KINDS: dict[type, type] = {
     ActivatedLinear: _ActivatedLinear,
     GatedLinear: _GatedLinear,
     Output: _Output,
-    LayerNorm: _LayerNorm,
-    RMSNorm: _RMSNorm,
+    LayerNorm: _Norm,
+    RMSNorm: _Norm,
     Dropout: Dropout,  # does nothing
     RotaryPositions: _RotaryPositions,
     SelfAttention: _SelfAttention,

@@ -19,12 +19,13 @@ from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.preference.replies import (
     Episode,
+    Reply,
     Score,
     check_prompts,
-    episodes_of,
     never_written,
     reply_batch,
     reply_log_probs,
+    together,
     write_replies,
 )
 from toolkit.training.config import check_ranges
@@ -149,26 +150,33 @@ class PPOTask(Task):
     def episodes(self, model: ActorCritic, batch: PromptBatch, memory: Pool) -> list[Episode]:
         """Sample replies to prompts and score them, in order: a worker's part of an iteration."""
         config, prompts = self.config, [self.prompts[batch.name][number] for number in batch.numbers]
-        replies = write_replies(
-            model.policy,
-            prompts,
-            self.end,
-            temperature=config.temperature,
-            max_new_tokens=config.max_new_tokens,
-            seed=batch.seed,
-            first=batch.first,
-        )
-        return episodes_of(
-            model,
-            self.reference,
-            self.score,
-            prompts,
-            replies,
-            end=self.end,
-            temperature=config.temperature,
-            unfinished=config.unfinished,
-            memory=memory,
-        )
+        sampling = {"temperature": config.temperature, "max_new_tokens": config.max_new_tokens}
+        replies = write_replies(model.policy, prompts, self.end, seed=batch.seed, first=batch.first, **sampling)
+        return self.episodes_of(model, prompts, replies, memory)
+
+    def episodes_of(
+        self, model: ActorCritic, prompts: Sequence[Array], replies: Sequence[Reply], memory: Pool
+    ) -> list[Episode]:
+        """Score replies by policy, reference, critic and judge -> an episode for each, in their order.
+
+        Those that did not end by themselves score `unfinished`, whatever the judge says.
+        """
+        found: list = [None] * len(prompts)
+        for chosen in together(prompts, replies):
+            asked, given = [prompts[index] for index in chosen], [replies[index] for index in chosen]
+            ids = [reply.ids for reply in given]
+            batch, ends = reply_batch(asked, ids), np.cumsum([len(each) for each in ids])[:-1]
+            each = [
+                reply_log_probs(who, batch, Tape(memory=memory), self.config.temperature, self._excluded)[0]
+                for who in (model.policy, self.reference)
+            ]
+            each.append(model.critic.values(batch.inputs, batch.rows, batch.scored, Tape(memory=memory)))
+            parts = zip(*(np.split(array.copy(), ends) for array in each), strict=True)
+            scores = self.score(asked, ids, memory)
+            for index, prompt, reply, of_tokens, worth in zip(chosen, asked, given, parts, scores, strict=True):
+                score = float(worth) if reply.ended else self.config.unfinished
+                found[index] = Episode(prompt, reply, *of_tokens, score)
+        return found
 
     def rollouts(self, episodes: Sequence[Episode]) -> list[Rollout]:
         """Compute returns as they were, and advantages normalised over all tokens of the iteration."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from toolkit.errors import ConfigError
-from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardModel, settings_like
 from toolkit.preference.ppo import PPOConfig, PPOTask, PromptBatch, ReplySums, Rollout
 from toolkit.preference.replies import Episode
@@ -58,7 +57,12 @@ class PPOTrainer(Trainer):
 
     def _begin(self, model: ActorCritic) -> None:
         reference, score = self.task.reference, self.task.score
-        critic = score.critic() if isinstance(score, ModelScore) else _indifferent(reference)
+        if isinstance(score, ModelScore):
+            critic = score.critic()
+        else:  # to which all texts are worth the same
+            critic = RewardModel(reference.config)
+            critic.allocate(reference.vector.dtype.type)
+            critic.begin_from(reference)
         model.begin_from(reference, critic)
 
     def epoch_batches(self, epoch: int) -> Sequence[list[Rollout]]:
@@ -99,14 +103,6 @@ class PPOTrainer(Trainer):
         explained = 1 - float(errors.var()) / max(float(returns.var()), 1e-8)
         spread = float(np.std([each.score for each in episodes]))
         return {**means, "reward_std": spread, "explained_variance": explained}
-
-
-def _indifferent(policy: GPT) -> RewardModel:
-    """Make a reward model to which all texts are worth the same."""
-    model = RewardModel(policy.config)
-    model.allocate(policy.vector.dtype.type)
-    model.begin_from(policy)
-    return model
 
 
 def minibatches(make: Callable[[], list[Rollout]], config: PPOConfig, seed: list[int]) -> Sequence[list[Rollout]]:

@@ -15,7 +15,6 @@ from toolkit.decoding.generation import generate
 from toolkit.errors import DataError
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT, GPTBatch, GPTConfig
-from toolkit.models.reward import ActorCritic
 from toolkit.nn.memory import Pool
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
@@ -136,40 +135,6 @@ def check_prompts(prompts: Sequence[Array], config: GPTConfig) -> None:
             raise DataError(
                 f"prompt {number} has ids outside the model's vocabulary of {config.vocab_size}: wrong tokenizer?"
             )
-
-
-def episodes_of(
-    model: ActorCritic,
-    reference: GPT,
-    score: Score,
-    prompts: Sequence[Array],
-    replies: Sequence[Reply],
-    *,
-    end: int,
-    temperature: float,
-    unfinished: float,
-    memory: Pool,
-) -> list[Episode]:
-    """Score replies by policy, reference, critic and judge -> an episode for each, in their order.
-
-    end, temperature: with which the replies were sampled, and so with which both log-probabilities are taken.
-    unfinished: the score of replies that did not end by themselves, whatever the judge says.
-    """
-    found, excluded = [None] * len(prompts), never_written(end)
-    for chosen in together(prompts, replies):
-        asked, given = [prompts[index] for index in chosen], [replies[index] for index in chosen]
-        ids = [reply.ids for reply in given]
-        batch, lengths = reply_batch(asked, ids), [len(each) for each in ids]
-        each = [
-            reply_log_probs(who, batch, Tape(memory=memory), temperature, excluded)[0]
-            for who in (model.policy, reference)
-        ]
-        each.append(model.critic.values(batch.inputs, batch.rows, batch.scored, Tape(memory=memory)))
-        parts = zip(*(np.split(array.copy(), np.cumsum(lengths)[:-1]) for array in each), strict=True)
-        scores = score(asked, ids, memory)
-        for index, prompt, reply, of_tokens, worth in zip(chosen, asked, given, parts, scores, strict=True):
-            found[index] = Episode(prompt, reply, *of_tokens, float(worth) if reply.ended else unfinished)
-    return found
 
 
 def together(prompts: Sequence[Array], replies: Sequence[Reply]) -> list[list[int]]:

@@ -15,7 +15,7 @@ from toolkit.models.storage import load_model, read_model
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.preference.ppo import PPOConfig
-from toolkit.preference.replies import Reply, together, whole_texts, write_replies
+from toolkit.preference.replies import together, whole_texts, write_replies
 from toolkit.tokenization import Tokenizer, load_tokenizer
 
 
@@ -82,16 +82,11 @@ def normalized_score(
         replies = write_replies(
             reference, asked, end, temperature=config.temperature, max_new_tokens=config.max_new_tokens, seed=seed
         )
-        rewards = _rewards_of_ended(ModelScore(model), asked, replies)
+        both = [(prompt, reply) for prompt, reply in zip(asked, replies, strict=True) if reply.ended]
+        if not both:
+            raise DataError("no reply of the model ends by itself: fine-tune it further, or let replies be longer")
+        parts, score, memory = [], ModelScore(model), Pool()
+        for chosen in together(*zip(*both, strict=True)):
+            parts.append(score([both[index][0] for index in chosen], [both[index][1].ids for index in chosen], memory))
+        rewards = np.concatenate(parts).astype(np.float64)
     return ModelScore(model, float(rewards.mean()), float(rewards.std()) or 1.0)
-
-
-def _rewards_of_ended(score: ModelScore, prompts: Sequence[Array], replies: Sequence[Reply]) -> Array:
-    """Return the rewards of the replies that ended, float64, in some order."""
-    both = [(prompt, reply) for prompt, reply in zip(prompts, replies, strict=True) if reply.ended]
-    if not both:
-        raise DataError("no reply of the model ends by itself: fine-tune it further, or let replies be longer")
-    memory, parts = Pool(), []
-    for chosen in together(*zip(*both, strict=True)):
-        parts.append(score([both[index][0] for index in chosen], [both[index][1].ids for index in chosen], memory))
-    return np.concatenate(parts).astype(np.float64)

@@ -47,6 +47,7 @@ class Run:
         self.path, self.settings, self.command = path, settings, command
         self._written = ""  # the step directory that this process wrote last
         self._held = self._created = False
+        self.kept = False  # True once training has begun: `discard` does nothing then
         self._made: list[Path] = []  # directories that were not there before, the innermost first
 
     @contextmanager
@@ -112,9 +113,9 @@ class Run:
     def discard(self) -> None:
         """Undo `create` where this process did that and no checkpoint was written: the data turned out to be wrong.
 
-        The settings go last: until then what is left can be resumed, and then the run can be begun anew.
+        The settings go last: until then what is left can be resumed.
         """
-        if not self._created or self.steps():
+        if self.kept or not self._created or self.steps():
             return
         with self.held(), suppress(OSError):  # what cannot be removed stays
             self._clear()
@@ -154,12 +155,13 @@ class Run:
     def roll_back(self) -> Checkpoint | None:
         """Go back to the newest checkpoint made at a validation, with the log cut back to it; None where there is none.
 
-        Not one made where somebody stopped the run: where it goes back to must not depend on that. Those are removed.
+        Newer ones, made where somebody stopped the run, are removed: where it goes back to must not depend on that.
         """
-        steps = self.steps()
-        regular = [step for step in steps if _is_regular(step)]
-        saved = self._continue_from(read_checkpoint(regular[-1]) if regular else None)
-        for step in steps[steps.index(regular[-1]) + 1 if regular else 0 :]:
+        steps, newer = self.steps(), []
+        while steps and not _is_regular(steps[-1]):
+            newer.append(steps.pop())
+        saved = self._continue_from(read_checkpoint(steps[-1]) if steps else None)
+        for step in reversed(newer):
             remove_directory(step)
         self._written = ""
         return saved
@@ -237,7 +239,10 @@ class Run:
                 f"{self.path / name} cannot be written ({_reason(error)}): {good}; put that right and add --resume"
             ) from error
 
-    def _point(self, name: str, step: Path) -> None:
+    def _point(self, name: str, step: Path | None) -> None:
+        if step is None:
+            (self.path / name).unlink(missing_ok=True)
+            return
         with atomic_writer(self.path / name) as file:
             file.write(f"{step.name}\n".encode())
 
@@ -265,14 +270,8 @@ class Run:
         best = self.path / f"step-{saved.state.best_update:06d}" if saved else self.path / "none"
         with self._writing(LOG_FILE):
             self._cut_log(saved.state.update if saved else 0)
-            if best.is_dir():
-                self._point("best", best)
-            else:  # what was best later comes again
-                (self.path / "best").unlink(missing_ok=True)
-            if saved:
-                self._point("last", saved.directory)
-            else:
-                (self.path / "last").unlink(missing_ok=True)
+            self._point("best", best if best.is_dir() else None)  # what was best later comes again
+            self._point("last", saved.directory if saved else None)
         return saved
 
     def _cut_log(self, update: int) -> None:
@@ -294,11 +293,10 @@ def _order(step: Path) -> tuple[int, str]:
 
 def _is_regular(step: Path) -> bool:
     """Say if the checkpoint was made at a validation, and not where somebody stopped the run."""
-    try:
+    with suppress(ModelError):
         state = read_state(step)
-    except ModelError:
-        return False
-    return state.validated == state.update > 0
+        return state.validated == state.update > 0
+    return False
 
 
 def _reason(error: BaseException) -> str:

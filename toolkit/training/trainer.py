@@ -119,7 +119,9 @@ class Trainer:
 
     def _advance(self, bar: tqdm) -> None:
         """Make update after update, until there is a reason to stop."""
-        while self.state.update < self.config.updates and not self._out_of_patience():
+        while self.state.update < self.config.updates:
+            if 0 < self.config.patience <= self.state.validations_without_gain:
+                break
             if self.interrupted and self.may_stop():
                 break
             self._update(bar)
@@ -176,25 +178,21 @@ class Trainer:
 
     def _shares(self, step: int) -> list[list[tuple[Share, list[int]]]]:
         """Return for each worker its share of each of the update's batches, with the seed of its dropout masks."""
-        shares: list[list] = [[] for _ in range(self.workers.count)]
-        for micro in range(self.config.accumulation):
-            for index, share in enumerate(self.task.split(self._next_batch(), self.workers.count)):
-                shares[index].append((share, [self.config.seed, step, micro, index]))
-        return shares
+        dealt = [self.task.split(self._next_batch(), self.workers.count) for _ in range(self.config.accumulation)]
+        return [
+            [(share, [self.config.seed, step, micro, index]) for micro, share in enumerate(own)]
+            for index, own in enumerate(zip(*dealt, strict=True))
+        ]
 
     def _next_batch(self) -> Any:
         state = self.state
-        batches = self._batches_of(state.epoch)
-        while state.batch >= len(batches):
+        while True:
+            if self._epoch_batches[0] != state.epoch:
+                self._epoch_batches = (state.epoch, self.epoch_batches(state.epoch))
+            if state.batch < len(self._epoch_batches[1]):
+                state.batch += 1
+                return self._epoch_batches[1][state.batch - 1]
             state.epoch, state.batch = state.epoch + 1, 0
-            batches = self._batches_of(state.epoch)
-        state.batch += 1
-        return batches[state.batch - 1]
-
-    def _batches_of(self, epoch: int) -> Sequence:
-        if self._epoch_batches[0] != epoch:
-            self._epoch_batches = (epoch, self.epoch_batches(epoch))
-        return self._epoch_batches[1]
 
     def epoch_batches(self, epoch: int) -> Sequence:
         """Return the batches of an epoch; called when it begins."""
@@ -206,11 +204,9 @@ class Trainer:
 
     def validation_loss(self) -> LossSums:
         """Return unsmoothed sums over the validation set, divided among the workers."""
-        shares: list[list] = [[] for _ in range(self.workers.count)]
-        for batch in self.task.validation_batches(self.config.tokens_per_batch):
-            for index, share in enumerate(self.task.split(batch, self.workers.count)):
-                shares[index].append(share)
-        return self.workers.evaluate(shares)
+        batches = self.task.validation_batches(self.config.tokens_per_batch)
+        dealt = (self.task.split(each, self.workers.count) for each in batches)
+        return self.workers.evaluate(list(zip(*dealt, strict=True)))
 
     def _validate(self, bar: tqdm) -> None:
         with self.workers.averaged():
@@ -235,7 +231,7 @@ class Trainer:
 
     def _save(self, is_best: bool) -> None:
         state, config, shared = self.state, self.config, self.workers.shared
-        vectors = (shared.parameters, *shared.moments, *(() if shared.average is None else (shared.average,)))
+        vectors = [each for each in (shared.parameters, *shared.moments, shared.average) if each is not None]
         self._check_finite(state.update, all(np.isfinite(vector).all() for vector in vectors))
         with self.workers.averaged() as raw:
             self.run.save(self.model, self.tokenizer, shared.moments, state, raw=raw, is_best=is_best, keep=config.keep)
@@ -253,9 +249,6 @@ class Trainer:
         )
         bar.set_postfix_str(f"loss {record['loss']:.3f}, {record['tokens_per_second']:,.0f} tokens/s", refresh=False)
 
-    def _out_of_patience(self) -> bool:
-        return 0 < self.config.patience <= self.state.validations_without_gain
-
     def _say(self, bar: tqdm, line: str) -> None:
         if self._show:
             bar.clear()
@@ -264,14 +257,8 @@ class Trainer:
 
     def _bar(self) -> tqdm:
         tqdm.monitor_interval = 0  # its thread would be forked with the workers
-        return tqdm(
-            total=self.config.updates,
-            initial=self.state.update,
-            unit="update",
-            disable=not self._show,
-            dynamic_ncols=True,
-            smoothing=0.05,
-        )
+        style = {"unit": "update", "disable": not self._show, "dynamic_ncols": True, "smoothing": 0.05}
+        return tqdm(total=self.config.updates, initial=self.state.update, **style)
 
     def _stop(self, number: int) -> None:
         """Let a signal finish the update, save and leave; a second one leaves at once."""

@@ -1,6 +1,7 @@
 """Translation as a task: pairs of sentences, teacher forcing, label smoothing towards tokens that occur."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -30,8 +31,10 @@ class TranslationTask(Task):
         sampler: SubwordSampler | None = None,
         repeats: np.ndarray | None = None,
     ):
-        prior = label_prior(_labels(train, sampler, vocab_size))
-        super().__init__(Bucketed(train, repeats), Bucketed(valid), smoothing, prior)
+        occurs = np.zeros(vocab_size, bool)  # as a label: all but padding, markers and unused bytes
+        for ids in chain([EOS], target_ids(train), [sampler.possible_targets()] if sampler else ()):
+            occurs[ids] = True
+        super().__init__(Bucketed(train, repeats), Bucketed(valid), smoothing, label_prior(occurs))
         self.examples, self.sampler = {"train": train, "valid": valid}, sampler
 
     def batches(self, epoch: int, tokens_per_batch: int, seed: int) -> Sequence[Share]:
@@ -48,17 +51,6 @@ class TranslationTask(Task):
             sampled = self.sampler.sample(share.numbers, examples, share.seed)
             examples = sorted(sampled, key=lambda example: (len(example.target), len(example.source)))
         return translation_batch([example.source for example in examples], [example.target for example in examples])
-
-
-def _labels(examples: Sequence[Example], sampler: SubwordSampler | None, vocab_size: int) -> np.ndarray:
-    """Find the tokens that may occur as labels, (V,): all but padding, markers and unused bytes."""
-    occurs = np.zeros(vocab_size, bool)
-    occurs[EOS] = True
-    for ids in target_ids(examples):
-        occurs[ids] = True
-    if sampler is not None:
-        occurs[sampler.possible_targets()] = True
-    return occurs
 
 
 def describe(examples: Sequence[Example]) -> str:

@@ -185,7 +185,7 @@ class Workers:
         for process, own in zip(self._others, arguments[1:], strict=True):
             process.send((name, own))
         results = [self._local((name, arguments[0]))]
-        return results + [process.receive().result() for process in self._others]
+        return results + [parallel.result_of(process.receive()) for process in self._others]
 
 
 def _raw_memory(size: int, count: int, shared: bool) -> list:
