@@ -1,5 +1,6 @@
 """What all tests share: memory full of NaN, one BLAS thread, a model small enough to make on the spot, the command."""
 
+import gc
 import io
 import os
 import signal
@@ -29,6 +30,12 @@ settings.load_profile("patient")
 ENGLISH = ("I am a boy.", "I am a girl.", "She eats rice.", "He drinks water.", "This is my house.", "Where do you go?")
 LETTERS = "SystemUserAssistant: \\\n\r\u2028abcdeकाखि।"
 NEPALI = ("म केटा हुँ।", "म केटी हुँ।", "उनी भात खान्छिन्।", "ऊ पानी पिउँछ।", "यो मेरो घर हो।", "तपाईं कहाँ जानुहुन्छ?")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking through thousands of tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
