@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-from toolkit.functional.arrays import Array
 from toolkit.nn.module import Model, Parameter
 
 FORMATS = (1,)
@@ -51,11 +50,6 @@ def renamed_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Give the settings of a model of format 1 their names of today; one that has both names keeps the old one."""
     names = {name: setting_name(name, value) for name, value in settings.items()}
     return {name if names[name] in settings else names[name]: value for name, value in settings.items()}
-
-
-def renamed(arrays: dict[str, Array]) -> dict[str, Array]:
-    """Give the arrays of a model of format 1 their names of today."""
-    return {parameter_name(name): array for name, array in arrays.items()}
 
 
 def order_in_vector(model: Model) -> list[Parameter]:

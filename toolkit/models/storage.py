@@ -152,7 +152,8 @@ def load_model(directory: Path, dtype: type = np.float32) -> Model:
         settings = older.renamed_settings(settings)
     model_config = _config_from(config_class, settings, directory / CONFIG_FILE)
     arrays = read_arrays(directory / WEIGHTS_FILE)
-    arrays = older.renamed(arrays) if is_older else arrays
+    if is_older:
+        arrays = {older.parameter_name(name): array for name, array in arrays.items()}
     if is_larger(model_config, len(arrays), sum(array.size for array in arrays.values())):
         raise ModelError(f"{directory / CONFIG_FILE} describes a larger model than {WEIGHTS_FILE} beside it holds")
     model = model_class(model_config)

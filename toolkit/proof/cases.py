@@ -285,10 +285,6 @@ def _clipped_value(rng, dtype) -> list:
     return [old + moves.astype(dtype), old, old + np.tile(np.array([-2, 0.4, 2], dtype), 6), 0.3]
 
 
-def _squared_error(rng, dtype) -> list:
-    return normal(rng, dtype, (4, 3), (4, 3))
-
-
 def _loss_cases() -> Iterator[Case]:
     for bias in (True, False):
         named = "bias" if bias else "no bias"
@@ -299,7 +295,8 @@ def _loss_cases() -> Iterator[Case]:
             arguments = partial(_token_log_probs, bias, temperature, excluded)
             name = f"token_log_probs, temperature {temperature}, {named}"
             yield Case(name, _first(token_log_probs), token_log_probs_backward, arguments)
-    yield Case("squared_error", squared_error, squared_error_backward, _squared_error, ("target",))
+    own = squared_error, squared_error_backward, lambda rng, dtype: normal(rng, dtype, (4, 3), (4, 3))
+    yield Case("squared_error", *own, ("target",))
     for scale in (1.0, 0.3):
         own = preference_loss, preference_loss_backward, partial(_preference_loss, scale)
         yield Case(f"preference_loss, scale {scale}", *own)
