@@ -100,8 +100,8 @@ def test_the_numbers_of_a_language_model_are_the_models_own(tokenizer, settings)
     group = 1 // (own.model.config.num_heads // (own.model.config.num_key_value_heads or own.model.config.num_heads))
     reading = read_text(own, "I am")
     attention = own.model.trunk.decoder.blocks[1].attention.layer
-    np.testing.assert_array_equal(numbers(page, before, "Q").values, reading.found(attention, "query")[:, 1])
-    np.testing.assert_array_equal(numbers(page, before, "K").values, reading.found(attention, "key")[:, group])
+    np.testing.assert_array_equal(numbers(page, before, "Q").values, reading.recorder.found(attention, "query")[:, 1])
+    np.testing.assert_array_equal(numbers(page, before, "K").values, reading.recorder.found(attention, "key")[:, group])
     assert (len(blocks(page, Maps)[0].maps), len(blocks(page, Maps))) == (own.model.config.num_heads, 1)
     turned = [each for each in blocks(page, Numbers) if each.name == "Q before turning"]
     assert bool(turned) == (own.model.config.positions == "rotary")
@@ -185,7 +185,7 @@ def test_a_module_that_showed_nothing_is_told(tokenizer):
     reading = read_text(own, "I", owners=[own.model.output])
     assert {record.name for record in reading.recorder.records} == {"logits"}
     with pytest.raises(LookupError, match="0 times"):
-        reading.found(own.model.trunk.decoder.norm, "output")
+        reading.recorder.found(own.model.trunk.decoder.norm, "output")
 
 
 @pytest.mark.parametrize(("name", "text"), [("en-ne", "I am a boy."), ("stories", "Once upon a time")])

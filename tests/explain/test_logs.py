@@ -85,15 +85,15 @@ def test_validation_stands_beside_the_same_quantity(tmp_path: Path) -> None:
     equal = [training(10, negative_log_likelihood=0.5), validation(10, perplexity=2.0)]
     logs = [read_log(write_log(tmp_path / name, *lines), name) for name, lines in (("s", smoothed), ("e", equal))]
     for chosen, metric in ((logs, LIKELIHOOD), (logs[1:], "loss")):
-        holding = [panel.metric for panel in panels(chosen) if ("validation" in {part for _, part, _ in panel.lines})]
+        holding = [name for name, lines in panels(chosen).items() if "validation" in {part for _, part, _ in lines}]
         assert holding == [metric, "perplexity", "chrf"]
-    assert LIKELIHOOD not in {panel.metric for panel in panels(logs[1:])}
-    assert [part for _, part, _ in panels(logs, ["loss"])[0].lines] == ["training", "validation"] * 2
+    assert LIKELIHOOD not in panels(logs[1:])
+    assert [part for _, part, _ in panels(logs, ["loss"])["loss"]] == ["training", "validation"] * 2
 
 
 def test_metrics_are_drawn_in_the_order_asked_for(tmp_path: Path) -> None:
     logs = [read_log(write_log(tmp_path / "a", training(10), validation(10)), "a")]
-    assert [panel.metric for panel in panels(logs, ["chrf", "loss", "chrf"])] == ["chrf", "loss"]
+    assert list(panels(logs, ["chrf", "loss", "chrf"])) == ["chrf", "loss"]
     with pytest.raises(ConfigError, match="no metric 'los' in these logs: choose from loss, chrf, learning_rate"):
         panels(logs, ["los"])
 

@@ -5,7 +5,6 @@ import pytest
 
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.pages.blocks import Numbers
-from toolkit.explain.reading import found
 from toolkit.explain.worked import worked_page
 from toolkit.explain.worked_model import (
     cross_attended,
@@ -18,7 +17,7 @@ from toolkit.explain.worked_model import (
 
 def read(module_of, name):
     worked = worked_pass()
-    return found(worked.recorder, module_of(worked.model), name)
+    return worked.recorder.found(module_of(worked.model), name)
 
 
 def close(values, expected, atol=0.00051):
@@ -55,9 +54,9 @@ def test_the_model_is_symmetric_as_identity_weights_make_it():
 
 def test_the_decoder_sees_no_later_word():
     both, alone = worked_pass(), worked_pass(target=("<sos>",))
-    weights = found(both.recorder, both.model.decoder, "probabilities")[0, 0].T
+    weights = both.recorder.found(both.model.decoder, "probabilities")[0, 0].T
     assert weights[0].tolist() == [1, 0]
-    first, only = (found(each.recorder, each.model, "logits")[0] for each in (both, alone))
+    first, only = (each.recorder.found(each.model, "logits")[0] for each in (both, alone))
     np.testing.assert_allclose(first, only, atol=1e-12)
 
 

@@ -216,7 +216,7 @@ class Plot:
         picture_format(self.output)
         check_writable(self.output)
         logs, empty = find_logs(self.runs)
-        metrics = [panel.metric for panel in panels(logs, self.metrics)]
+        metrics = list(panels(logs, self.metrics))
         run_curves(logs, metrics, self.x).save(self.output)
         if empty:
             tell(f"toolkit: no figures yet: {', '.join(empty)}")

@@ -39,8 +39,7 @@ def score(
 
 def _label_log_probs(model: Seq2Seq, batch: Seq2SeqBatch, tape: Tape) -> Array:
     """Compute the log-probability of every label, (N,) in float64."""
-    memory = model.encode(batch.sources, batch.source_rows, tape)
-    x = model.decode(batch.inputs, memory, batch.rows, tape)
+    x = model.forward(batch, tape)
     result = np.empty(len(x))
     for rows in row_blocks(len(x), model.config.vocab_size, _BLOCK_LOGITS):
         logits = model.output.logits(x[rows], tape)
@@ -71,7 +70,7 @@ def cross_attention(
     def maps(batch: Seq2SeqBatch, pool: Pool) -> Iterator[Array]:
         recorder = Recorder(modules, ["probabilities"])
         tape = Tape(memory=pool, recorder=recorder)
-        model.decode(batch.inputs, model.encode(batch.sources, batch.source_rows, tape), batch.rows, tape)
+        model.forward(batch, tape)
         by_layer = zip(*(recorder.attention_maps(module) for module in modules), strict=True)
         return (np.mean(each, axis=(0, 1)) for each in by_layer)
 

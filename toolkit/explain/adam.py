@@ -130,17 +130,13 @@ def key_biases(model: Model) -> list[tuple[str, slice]]:
 
     A bias of a key adds the same to all scores of a query, unless rotary positions turn it differently for every key.
     """
-    found = []
     if model.config.positions == "rotary":
-        return found
-    for name, parameter in model.parameters().items():
-        if name.endswith("query_key_value.bias"):
-            weight = name.removesuffix("query_key_value.bias") + "output.weight"
-            width = model.parameters()[weight].shape[0]
-            found.append((name, slice(width, width + (parameter.shape[0] - width) // 2)))
-        elif name.endswith("key_value.bias"):
-            found.append((name, slice(0, parameter.shape[0] // 2)))
-    return found
+        return []
+    parameters = model.parameters()
+    packed = [name.removesuffix("weight") for name in parameters if name.endswith("key_value.weight")]
+    # Keys stand before values, and in self-attention behind queries.
+    columns = {f"{name}bias": slice(*(0, *parameters[f"{name}weight"].splits)[-2:]) for name in packed}
+    return [(name, own) for name, own in columns.items() if name in parameters]
 
 
 class Part(NamedTuple):

@@ -9,7 +9,7 @@ from toolkit.decoding.sampling import log_sum_exp
 from toolkit.errors import ConfigError
 from toolkit.explain.pages.blocks import Bars, Block, Formula, Heat, Maps, Numbers, Page, Section, Table
 from toolkit.explain.pages.writing import labels, probability
-from toolkit.explain.reading import Reading, check_choice, read_text, read_translation, within
+from toolkit.explain.reading import Reading, check_choice, read_text, read_translation, tokens_table, within
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.base import InputEmbedding
@@ -52,7 +52,7 @@ def attention_page(
         intro = "The model reads the text from left to right and says at every token what may come next."
         read = [(reading.words, reading.inputs)]
     walks = [_Walk(reading, side, words, head - 1) for side, (words, _) in zip(sides, read, strict=True)]
-    sections = [Section("Tokens", intro, [_tokens(words, ids) for words, ids in read])]
+    sections = [Section("Tokens", intro, [tokens_table(words, ids) for words, ids in read])]
     for number, walk in enumerate(walks):
         shared = number > 0 and walk.side.input.embedding is walks[0].side.input.embedding
         sections += [*walk.input(int(shared)), *walk.layer(walks[0].words)]
@@ -98,19 +98,10 @@ def _sides(model: Seq2Seq | GPT, layer: int) -> list[_Side]:
 
 def _shape(model: Seq2Seq | GPT) -> str:
     config = model.config
-    layers = (
-        f"{config.layers} layers"
-        if isinstance(model, GPT)
-        else (
-            f"{config.encoder_layers} encoder and {config.decoder_layers} decoder layers, {config.norm_position}-norm"
-        )
-    )
+    layers = f"{config.layers} layers" if isinstance(model, GPT) else f"{config.encoder_layers} encoder and "
+    if isinstance(model, Seq2Seq):
+        layers += f"{config.decoder_layers} decoder layers, {config.norm_position}-norm"
     return f"{layers}, D = {config.d_model}, H = {config.num_heads} heads, F = {config.d_ff}, V = {config.vocab_size}"
-
-
-def _tokens(words: Sequence[str], ids: Array) -> Table:
-    rows = [[str(place), word, str(token)] for place, (word, token) in enumerate(zip(words, ids, strict=True))]
-    return Table(("position", "token", "id"), rows, left=(1,))
 
 
 @dataclass(frozen=True)
@@ -128,7 +119,7 @@ class _Walk:
         size, width = embedding.table.shape
         scale = f"{embedding.scale:.3f} · " if embedding.scale != 1 else ""
         formula = f"E = {scale}table[id]        table ({size}, {width}) → ({len(self.words)}, {width})"
-        found = Numbers("E", self.reading.found(embedding, "output", which), self.words)
+        found = Numbers("E", self.reading.recorder.found(embedding, "output", which), self.words)
         sections = [Section(f"{self.side.name}embedding".capitalize(), Formula(formula), found)]
         if positions is None:
             return sections
@@ -165,7 +156,7 @@ class _Walk:
     def output(self) -> list[Section]:
         """Show the logits and what comes next."""
         model, words = self.reading.model, self.words
-        logits = self.reading.found(model.output, "logits")
+        logits = self._found(model.output, "logits")
         log_probs = logits - log_sum_exp(logits)[:, None]
         size, width = model.output.table.shape
         best = np.argsort(-log_probs[-1], kind="stable")[:_CANDIDATES]
@@ -321,7 +312,7 @@ class _Walk:
         return Numbers(name, self._found(module, kind), self.words)
 
     def _found(self, module: Module, name: str) -> Array:
-        return self.reading.found(module, name)
+        return self.reading.recorder.found(module, name)
 
     def _section(self, title: str, *blocks: str | Block | Sequence) -> Section:
         where = f"{self.side.name}layer {self.side.number}".capitalize()

@@ -7,10 +7,10 @@ import numpy as np
 
 from toolkit.explain.pages.blocks import Heat, Maps, Section
 from toolkit.functional.arrays import Array
-from toolkit.models.gpt import GPT
-from toolkit.models.seq2seq import Seq2Seq, translation_batch
+from toolkit.models.gpt import GPT, GPTBatch
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, translation_batch
 from toolkit.nn.module import Module
-from toolkit.nn.rows import Rows, causal_mask_with_past
+from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Recorder, Tape
 
 MOST_TOKENS = 64  # rows and columns of a map that is shown
@@ -63,12 +63,9 @@ class Attention:
             self.cut.append(f"{missing} no map of its own here, only a part in the average: --layer shows one.")
         sections = []
         for place in chosen[:room]:
-            maps = self.maps[place - 1]
-            mean = (
-                self._heat(f"layer {place}, mean of its heads", maps.mean(axis=0))
-                if head is None and heads > 1
-                else None
-            )
+            maps, mean = self.maps[place - 1], None
+            if head is None and heads > 1:
+                mean = self._heat(f"layer {place}, mean of its heads", maps.mean(axis=0))
             small = Maps([self._heat(f"layer {place}, head {each}", maps[each - 1]) for each in own])
             sections.append(Section(f"{title}, layer {place}", small, mean))
         return sections
@@ -77,29 +74,24 @@ class Attention:
         return Heat(name, values, list(self.rows), list(self.columns), self.hidden)
 
 
-def cross_attention_maps(model: Seq2Seq, source: Sequence[int], target: Sequence[int]) -> tuple[Array, Array]:
-    """Read a pair of ids without BOS and EOS -> maps (L, H, T + 1, S + 1), and the memory (S + 1, D).
+def cross_attention_maps(model: Seq2Seq, source: Sequence[int], target: Sequence[int]) -> Array:
+    """Read a pair of ids without BOS and EOS -> maps (L, H, T + 1, S + 1).
 
     Row t belongs to the step that writes target token t, the last one to EOS.
     """
     batch = translation_batch([np.asarray(source, np.int64)], [np.asarray(target, np.int64)])
-    modules = [block.cross_attention.layer for block in model.decoder.blocks]
-    recorder = Recorder(modules, ["probabilities"])
-    tape = Tape(recorder=recorder)
-    memory = model.encode(batch.sources, batch.source_rows, tape).copy()
-    model.decode(batch.inputs, memory, batch.rows, tape)
-    return _maps(recorder, modules), memory
+    return _maps(model, batch, [block.cross_attention.layer for block in model.decoder.blocks])
 
 
 def self_attention_maps(model: GPT, ids: Sequence[int]) -> tuple[Array, Array]:
     """Read a text of a decoder-only model -> maps (L, H, T, T), and the cells that its causal mask hides, (T, T)."""
-    modules = [block.attention.layer for block in model.trunk.decoder.blocks]
+    tokens = np.asarray(ids, np.int64)
+    batch = GPTBatch(tokens, tokens, Rows(np.array([len(tokens)])))  # no label is asked for
+    maps = _maps(model, batch, [block.attention.layer for block in model.trunk.decoder.blocks])
+    return maps, np.triu(np.ones((len(tokens), len(tokens)), bool), 1)
+
+
+def _maps(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch, modules: Sequence[Module]) -> Array:
     recorder = Recorder(modules, ["probabilities"])
-    tape = Tape(recorder=recorder)
-    model.read(np.asarray(ids, np.int64), Rows(np.array([len(ids)])), tape)
-    visible = causal_mask_with_past(np.zeros(1, np.int64), len(ids), len(ids))[0, 0].T
-    return _maps(recorder, modules), ~visible
-
-
-def _maps(recorder: Recorder, modules: Sequence[Module]) -> Array:
+    model.forward(batch, Tape(recorder=recorder))
     return np.stack([recorder.attention_maps(module)[0] for module in modules])

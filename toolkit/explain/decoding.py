@@ -6,6 +6,7 @@ self-attention.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from toolkit.data.sentences import sentence_text, tidy
 from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, generate
@@ -16,7 +17,7 @@ from toolkit.explain.attention_maps import Attention, cross_attention_maps, self
 from toolkit.explain.pages.blocks import Bars, Formula, Page, Section, Table, Tree
 from toolkit.explain.pages.writing import clipped, labels
 from toolkit.explain.pages.writing import written as number
-from toolkit.explain.reading import check_choice, source_ids
+from toolkit.explain.reading import check_choice, source_ids, tokens_table
 from toolkit.explain.search import Decoded, Step, branch, decoded
 from toolkit.language_model import LanguageModel
 from toolkit.tokenization import Tokenizer
@@ -64,14 +65,15 @@ def translation_page(
         lambda ids: sentence_text(tokenizer, ids),
     )
     with translator.arithmetic():
-        maps, memory = cross_attention_maps(model, source, output.decoded.found[0].ids)
+        maps = cross_attention_maps(model, source, output.decoded.found[0].ids)
     marked, tokens = [*source, EOS], output.decoded.tokens
+    shape = len(marked), model.config.d_model
     attention = Attention(maps[:, :, : len(tokens)], labels(tokenizer, tokens), labels(tokenizer.source, marked))
     read = (
         f"The tokenizer cuts the text into {len(source)} tokens, and an end mark follows."
         f"{' The model takes its source in lower case.' if ignore_case else ''} The encoder, {layers} "
-        f"{'layer' if layers == 1 else 'layers'}, reads them all at once and makes of them the memory, {len(memory)} "
-        f"rows of {memory.shape[1]} numbers {memory.shape}: one row for each token, which the decoder looks at in "
+        f"{'layer' if layers == 1 else 'layers'}, reads them all at once and makes of them the memory, {shape[0]} "
+        f"rows of {shape[1]} numbers {shape}: one row for each token, which the decoder looks at in "
         "every step."
     )
     look = (
@@ -83,7 +85,7 @@ def translation_page(
         "model as it translates."
     )
     sections = [
-        Section("What was read", read, _tokens_table(tokenizer.source, marked)),
+        Section("What was read", read, tokens_table(labels(tokenizer.source, marked), marked)),
         *output.sections(),
         Section("Cross-attention, averaged", look, attention.averaged()),
         *attention.by_head("Cross-attention", layer, head),
@@ -136,7 +138,7 @@ def generation_page(
     new = clipped(output.text, _LONGEST)
     about = f"“{clipped(prompt, _LONGEST)}” is continued with “{new}”" if prompt else f"The model begins: “{new}”"
     sections = [
-        Section("What was read", read, _tokens_table(tokenizer, begun)),
+        Section("What was read", read, tokens_table(labels(tokenizer, begun), begun)),
         *output.sections(),
         Section("The causal mask", mask, attention.averaged()),
         *attention.by_head("Self-attention", layer, head),
@@ -211,13 +213,12 @@ class _Output:
 
     def _written_table(self) -> Table:
         """List the tokens of the best output, the log-probability of each and their sum."""
-        sums, rows, tokens = 0.0, [], self.decoded.tokens
-        own = self.decoded.found[0].token_log_probs
-        for step, (name, token, log_prob) in enumerate(
-            zip(labels(self.tokenizer, tokens), tokens, own, strict=True), 1
-        ):
-            sums += log_prob
-            rows.append((str(step), name, str(token), number(log_prob, 4), number(sums, 4)))
+        tokens, own = self.decoded.tokens, self.decoded.found[0].token_log_probs
+        columns = zip(labels(self.tokenizer, tokens), tokens, own, accumulate(own), strict=True)
+        rows = [
+            (str(step), name, str(token), number(log_prob, 4), number(total, 4))
+            for step, (name, token, log_prob, total) in enumerate(columns, start=1)
+        ]
         return Table(("step", "token", "id", "log-probability", "sum"), rows[:MOST_STEPS], left=(1,))
 
     def _steps(self) -> Section:
@@ -268,11 +269,6 @@ def named(tokenizer: Tokenizer, ids: Sequence[int]) -> dict[int, str]:
     """Name each of the ids, and the root of a tree, -1, the empty beginning."""
     unique = list(dict.fromkeys(ids))
     return {-1: "(beginning)", **dict(zip(unique, labels(tokenizer, unique), strict=True))}
-
-
-def _tokens_table(tokenizer: Tokenizer, ids: Sequence[int]) -> Table:
-    rows = [(str(place), name, str(ids[place])) for place, name in enumerate(labels(tokenizer, ids))]
-    return Table(("position", "token", "id"), rows, left=(1,))
 
 
 def _score_formula(best: Hypothesis, config: GenerationConfig) -> Formula:

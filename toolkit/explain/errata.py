@@ -181,7 +181,7 @@ def _of_worked_example() -> dict[str, Any]:
         "positions_of_four": sinusoidal_positions(2, 4, dtype=np.float64),
         "small": small,
         "softmax_of_small": softmax(small.dots[0]),
-        "later_query": next(each.value for each in recorder.records if each.name == "query")[:, 0],
+        "later_query": recorder.found(module, "query")[:, 0],
         "later_gradient": gradient,
         "off_by_backward": np.abs(gradient - example.later_differences()).max(),
     }

@@ -137,11 +137,7 @@ def teacher_forcing(model: Seq2Seq | GPT, batch: Seq2SeqBatch | GPTBatch, prior:
     attention = decoder.blocks[0].attention.layer
     recorder = Recorder([attention], ["probabilities"])
     tape = Tape(memory=Pool(), recorder=recorder)
-    if isinstance(model, GPT):
-        x = model.read(batch.inputs, batch.rows, tape)
-    else:
-        x = model.decode(batch.inputs, model.encode(batch.sources, batch.source_rows, tape), batch.rows, tape)
-    logits = model.output.logits(x, tape)
+    logits = model.output.logits(model.forward(batch, tape), tape)
     totals, best = log_sum_exp(logits), logits.argmax(axis=1)
     rows = np.arange(len(logits))
     return TeacherForcing(

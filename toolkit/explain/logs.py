@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from colorsys import hsv_to_rgb
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -155,16 +155,11 @@ def _number(value: Any, otherwise: float) -> float:
     return value if within else otherwise
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One metric and its lines: the number of the run, the part of its log, the values."""
-
-    metric: str
-    lines: Sequence[tuple[int, str, Series]]
+Lines = list[tuple[int, str, Series]]  # of a panel: the number of the run, the part of its log, the values
 
 
-def panels(logs: Sequence[RunLog], metrics: Sequence[str] = ()) -> list[Panel]:
-    """Choose the panels: of the metrics asked for, or of all that say something of their own.
+def panels(logs: Sequence[RunLog], metrics: Sequence[str] = ()) -> dict[str, Lines]:
+    """Choose the panels, by metric: those asked for, or all that say something of their own.
 
     The loss of validation stands beside the training's negative log-likelihood, where that has a panel and is the same
     quantity (training's loss may be smoothed), and else beside its loss.
@@ -179,19 +174,14 @@ def panels(logs: Sequence[RunLog], metrics: Sequence[str] = ()) -> list[Panel]:
         raise ConfigError(f"there is no metric {unknown[0]!r} in these logs: choose from {', '.join(known)}")
     if not metrics and not any(map(_likelihood_differs, logs)):
         known = [name for name in known if name != LIKELIHOOD]
-    chosen = list(dict.fromkeys(metrics)) or known
-    return [Panel(metric, _lines(logs, metric, LIKELIHOOD in chosen)) for metric in chosen]
-
-
-def _lines(logs: Sequence[RunLog], metric: str, has_likelihood: bool) -> list[tuple[int, str, Series]]:
-    lines = []
+    found: dict[str, Lines] = {metric: [] for metric in metrics or known}
     for number, log in enumerate(logs):
-        moved = has_likelihood and (VALIDATION, "perplexity") in log.series
+        moved = LIKELIHOOD in found and (VALIDATION, "perplexity") in log.series
         for (part, name), series in log.series.items():
-            shown = LIKELIHOOD if moved and (part, name) == (VALIDATION, LOSS) else name
-            if shown == metric:
-                lines.append((number, part, series))
-    return lines
+            metric = LIKELIHOOD if moved and (part, name) == (VALIDATION, LOSS) else name
+            if metric in found:
+                found[metric].append((number, part, series))
+    return found
 
 
 def _likelihood_differs(log: RunLog) -> bool:
@@ -212,10 +202,10 @@ def run_curves(logs: Sequence[RunLog], metrics: Sequence[str] = (), axis: str = 
     width, height = _WIDTH * scale, _HEIGHT * scale
     unit, label = _unit(logs, axis)
     drawing = Drawing(columns * width + 16)
-    top = _legend(drawing, logs, shown)
-    for number, panel in enumerate(shown):
+    top = _legend(drawing, logs, shown.values())
+    for number, (metric, lines) in enumerate(shown.items()):
         x, y = 8 + number % columns * width, top + number // columns * height
-        _panel(drawing, logs, panel, axis, unit, (x, y, width, height))
+        _panel(drawing, logs, metric, lines, axis, unit, (x, y, width, height))
     bottom = top + -(-len(shown) // columns) * height
     drawing.labels.append(Label(drawing.width / 2, bottom + 16, label, _FONT, "middle"))
     drawing.height = bottom + 28
@@ -231,18 +221,20 @@ def _unit(logs: Sequence[RunLog], axis: str) -> tuple[float, str]:
     return unit, f"{name} in updates"
 
 
-def _panel(drawing: Drawing, logs: Sequence[RunLog], panel: Panel, axis: str, unit: float, place: Place) -> None:
-    runs = dict.fromkeys(number for number, _, _ in panel.lines)
-    lines = {
+def _panel(
+    drawing: Drawing, logs: Sequence[RunLog], metric: str, lines: Lines, axis: str, unit: float, place: Place
+) -> None:
+    runs = dict.fromkeys(number for number, _, _ in lines)
+    drawn = {
         f"{index}": (logs[number].at(series.updates, axis) / unit, series.values)
-        for index, (number, _, series) in enumerate(panel.lines)
+        for index, (number, _, series) in enumerate(lines)
     }
-    styles = [_style(part, color(number, len(logs)), len(series.values)) for number, part, series in panel.lines]
+    styles = [_style(part, color(number, len(logs)), len(series.values)) for number, part, series in lines]
     ends = (
         logs[number].at(each.updates, axis).max() / unit for number in runs for each in logs[number].series.values()
     )
-    across, up = Axis(0, float(max(ends)) or 1).widened(0.02), _up(panel)
-    curves = Curves(title(panel), lines, log_y=up.log)
+    across, up = Axis(0, float(max(ends)) or 1).widened(0.02), _up(metric, lines)
+    curves = Curves(title(metric, lines), drawn, log_y=up.log)
     left, top, right, bottom = plot(drawing, curves, place, (across, up), styles)
     for number in runs:
         log, tint = logs[number], color(number, len(logs))
@@ -254,14 +246,14 @@ def _panel(drawing: Drawing, logs: Sequence[RunLog], panel: Panel, axis: str, un
             drawing.lines += _mark(kind, x, top, tint)
 
 
-def _up(panel: Panel) -> Axis:
+def _up(metric: str, lines: Lines) -> Axis:
     """Choose a logarithmic axis for a figure that falls or rises by a factor; else one from zero if that is near."""
-    values = np.concatenate([series.values for _, _, series in panel.lines])
+    values = np.concatenate([series.values for _, _, series in lines])
     values = values[np.isfinite(values)]
-    log = len(values) > 0 and is_logarithmic(panel.metric, values)
+    log = len(values) > 0 and is_logarithmic(metric, values)
     if len(values) and not log and values.min() >= 0:
         most = values.max() or 1.0
-        if values.min() <= 0.4 * most or panel.metric == "learning_rate":
+        if values.min() <= 0.4 * most or metric == "learning_rate":
             return Axis(-0.02 * most, 1.06 * most)
     return Axis.of([values], log).widened(0.05)
 
@@ -279,12 +271,12 @@ def _mark(kind: str, x: float, y: float, tint: str) -> list[Line]:
     return [Line([(x - 3, y + way * 3), (x + 3, y - way * 3)], tint, 3) for way in (1, -1)]
 
 
-def _legend(drawing: Drawing, logs: Sequence[RunLog], shown: Sequence[Panel]) -> float:
+def _legend(drawing: Drawing, logs: Sequence[RunLog], shown: Iterable[Lines]) -> float:
     """Draw the names of runs, parts and events above the panels -> where they end."""
     entries: list[tuple[str, list[Line]]] = [
         (log.name, swatch(Style(color(number, len(logs)), width=4)).lines) for number, log in enumerate(logs)
     ]
-    parts = {part for panel in shown for _, part, _ in panel.lines}
+    parts = {part for lines in shown for _, part, _ in lines}
     if VALIDATION in parts and len(parts) > 1:
         others = " and ".join(sorted(parts - {VALIDATION}, key=lambda part: (part != TRAINING, part)))
         entries += [
@@ -307,11 +299,11 @@ def _legend(drawing: Drawing, logs: Sequence[RunLog], shown: Sequence[Panel]) ->
     return y + _ROW
 
 
-def title(panel: Panel) -> str:
+def title(metric: str, lines: Lines) -> str:
     """Write the name of a panel's metric in words."""
-    if panel.metric == LOSS and all(part == TRAINING for _, part, _ in panel.lines):
+    if metric == LOSS and all(part == TRAINING for _, part, _ in lines):
         return "training loss"
-    return _TITLES.get(panel.metric) or _shown(panel.metric.replace("_", " "))
+    return _TITLES.get(metric) or _shown(metric.replace("_", " "))
 
 
 def _shown(name: str) -> str:

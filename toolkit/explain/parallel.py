@@ -186,22 +186,18 @@ def _equal_section(owner: LanguageModel, ids: list[int]) -> Section:
 
 def _time_section(timings: Sequence[Timing], width: int) -> Section:
     lengths = [each.length for each in timings]
-    lines = {
-        "block, all at once": (lengths, [each.at_once for each in timings]),
-        "block, one at a time": (lengths, [each.one_at_a_time for each in timings]),
-        "recurrent layer": (lengths, [each.recurrent for each in timings]),
-    }
+    seconds = [(each.at_once, each.one_at_a_time, each.recurrent) for each in timings]
+    names = ("block, all at once", "block, one at a time", "recurrent layer")
+    lines = {name: (lengths, column) for name, column in zip(names, zip(*seconds, strict=True), strict=True)}
     rows = [
         (
             str(each.length),
-            f"{1e3 * each.at_once:.2f}",
-            f"{1e3 * each.one_at_a_time:.2f}",
-            f"{1e3 * each.recurrent:.2f}",
+            *(f"{1e3 * taken:.2f}" for taken in own),
             f"{each.one_at_a_time / each.at_once:.1f}",
             *(f"{speed:.1f}" for speed in each.speeds),
             f"{each.apart:.0e}",
         )
-        for each in timings
+        for each, own in zip(timings, seconds, strict=True)
     ]
     header = ("T", "at once", "one at a time", "recurrent", "ratio", "at once", "recurrent", "apart")
     return Section(

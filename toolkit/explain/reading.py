@@ -1,7 +1,7 @@
 """A real pass of a model over one text, with all that its modules show on the way.
 
 `read_translation` and `read_text` run the model that `toolkit.load` gives, as training does: the whole target at once.
-A `Reading` knows what was read, and finds what each module showed.
+A `Reading` knows what was read, and its recorder what each module showed.
 """
 
 import math
@@ -15,6 +15,7 @@ from toolkit.data.sentences import sentence_ids
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.decoding.generation import check_ids
 from toolkit.errors import ConfigError, DataError, ModelError
+from toolkit.explain.pages.blocks import Table
 from toolkit.explain.pages.writing import labels
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
@@ -63,21 +64,6 @@ class Reading:
         """A label for each of `sources`."""
         return labels(self.tokenizer, self.sources)
 
-    def found(self, module: Module, name: str, which: int = 0) -> Array:
-        """Find what a module showed; see `found`."""
-        return found(self.recorder, module, name, which)
-
-
-def found(recorder: Recorder, module: Module, name: str, which: int = 0) -> Array:
-    """Find what a module showed under a name.  which: of several times, such as an embedding that both sides read.
-
-    Raises LookupError where there is no such record.
-    """
-    values = [each.value for each in recorder.records if each.owner is module and each.name == name]
-    if not -len(values) <= which < len(values):
-        raise LookupError(f"{type(module).__name__} has shown {name!r} {len(values)} times: there is no number {which}")
-    return values[which]
-
 
 def within(module: Module) -> Iterator[Module]:
     """Give a module and all that it owns; a shared one at each of its places."""
@@ -116,8 +102,7 @@ def read_translation(
         batch = translation_batch([np.array(ids)], [np.array(target[:most], np.int64)])
         recorder = Recorder(owners)
         tape = Tape(recorder=recorder)
-        memory = model.encode(batch.sources, batch.source_rows, tape)
-        logits = model.output.logits(model.decode(batch.inputs, memory, batch.rows, tape), tape)
+        logits = model.output.logits(model.forward(batch, tape), tape)
     check_finite(logits)
     return Reading(model, translator.tokenizer, recorder, batch.inputs, batch.labels, batch.sources, tuple(cut))
 
@@ -145,6 +130,12 @@ def read_text(
         logits = model.output.logits(model.read(ids, Rows(np.array([len(ids)])), tape), tape)
     check_finite(logits)
     return Reading(model, language_model.tokenizer, recorder, ids, ids[1:], cut=tuple(cut))
+
+
+def tokens_table(words: Sequence[str], ids: Sequence[int] | Array) -> Table:
+    """Tabulate what was read: the place, the label and the id of every token."""
+    rows = [(str(place), word, str(token)) for place, (word, token) in enumerate(zip(words, ids, strict=True))]
+    return Table(("position", "token", "id"), rows, left=(1,))
 
 
 def check_choice(layers: int, heads: int, layer: int | None, head: int | None) -> None:

@@ -19,7 +19,6 @@ from toolkit.explain.errata import (
     softmax,
 )
 from toolkit.explain.pages.blocks import Bars, Block, Formula, Heat, Numbers, Page, Section
-from toolkit.explain.reading import found
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.nn.attention import CrossAttention, SelfAttention
@@ -103,7 +102,7 @@ class _Walk:
         return [erratum(key) for key in keys]
 
     def _read(self, module: Module, name: str) -> Array:
-        return found(self.worked.recorder, module, name)
+        return self.worked.recorder.found(module, name)
 
     def _source(self) -> list[Section]:
         model, words = self.worked.model, self.worked.source
@@ -299,13 +298,13 @@ class _Walk:
                 Formula("Q = X W_q        K = X W_k        V = X W_v        (3, 2) · (2, 2) → (3, 2)"),
                 [Numbers(name, each) for name, each in weights],
                 [
-                    Numbers(kind[0].upper(), found(recorder, module, kind)[:, 0], _WORDS)
+                    Numbers(kind[0].upper(), recorder.found(module, kind)[:, 0], _WORDS)
                     for kind in ("query", "key", "value")
                 ],
                 self._beside("later_weights", always=True),
                 Formula("S = Q Kᵀ / √2        P = softmax(S)        output = P V"),
-                Numbers("S", found(recorder, module, "scores")[0, 0], _WORDS, _WORDS),
-                Numbers("P", found(recorder, module, "probabilities")[0, 0].T, _WORDS, _WORDS),
+                Numbers("S", recorder.found(module, "scores")[0, 0], _WORDS, _WORDS),
+                Numbers("P", recorder.found(module, "probabilities")[0, 0].T, _WORDS, _WORDS),
                 Numbers("output", output, _WORDS),
             ),
             Section(

@@ -117,15 +117,15 @@ def cross_attended(query: Array, memory: Array) -> Attended:
 
 def _attended(module: SelfAttention | CrossAttention, *arguments: Array | Rows) -> Attended:
     recorder = Recorder()
-    _set_identity(_allocated(module))
+    _set_identity(_Root(module).module)
     module.forward(*arguments, Tape(recorder=recorder))
-    shown = {each.name: each.value for each in recorder.records if each.owner is module}
-    return Attended(shown["scores"][0, 0], shown["probabilities"][0, 0].T, shown["context"], module.head_dim)
+    scores, by_key, context = (recorder.found(module, name) for name in ("scores", "probabilities", "context"))
+    return Attended(scores[0, 0], by_key[0, 0].T, context, module.head_dim)
 
 
 def later_attention() -> SelfAttention:
     """Make the later example's attention, with the weights that the document multiplies."""
-    module = _allocated(SelfAttention(2, 1, bias=False))
+    module = _Root(SelfAttention(2, 1, bias=False)).module
     module.query_key_value.weight.data[...] = np.hstack([LATER_W_Q, LATER_W_K, LATER_W_V])
     module.output.weight.data[...] = _ONE
     return module
@@ -172,10 +172,6 @@ class _Root(Model):
     def __init__(self, module: SelfAttention | CrossAttention):
         self.module = module
         self.allocate(np.float64)
-
-
-def _allocated(module: SelfAttention | CrossAttention) -> SelfAttention | CrossAttention:
-    return _Root(module).module
 
 
 def _set_identity(module: SelfAttention | CrossAttention) -> None:

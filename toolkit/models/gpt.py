@@ -117,11 +117,14 @@ class GPT(Model):
         """Read texts, up to the output.  Shapes: ids (N,) -> (N, D)."""
         return self.trunk.forward(ids, rows, tape)
 
+    def forward(self, batch: GPTBatch, tape: Tape) -> Array:
+        """Read texts with teacher forcing, up to the output: the rows whose labels count, (M, D)."""
+        return self.trunk.forward(batch.inputs, batch.rows, tape, batch.scored)
+
     def loss(self, batch: GPTBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:
         """Sum the losses of all tokens that count; `backward` follows if the tape keeps."""
-        x = self.trunk.forward(batch.inputs, batch.rows, tape, batch.scored)
         labels = batch.labels if batch.scored is None else batch.labels[batch.scored]
-        return self.output.loss(x, labels, tape, smoothing, prior)
+        return self.output.loss(self.forward(batch, tape), labels, tape, smoothing, prior)
 
     def backward(self, tape: Tape, dy: float | Array = 1.0) -> None:
         """Add the gradient of the last pass on this tape to the tape's gradients.

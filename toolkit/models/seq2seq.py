@@ -116,11 +116,14 @@ class Seq2Seq(Model):
         """Read the targets so far, attending to the memory.  Shapes: ids (N,), memory (M, D) -> (N, D)."""
         return self.decoder.forward(self.target.forward(ids, rows, tape), memory, rows, tape)
 
+    def forward(self, batch: Seq2SeqBatch, tape: Tape) -> Array:
+        """Read sources and targets with teacher forcing, up to the output, (N, D)."""
+        memory = self.encode(batch.sources, batch.source_rows, tape)
+        return self.decode(batch.inputs, memory, batch.rows, tape)
+
     def loss(self, batch: Seq2SeqBatch, tape: Tape, smoothing: float = 0.0, prior: Array | None = None) -> LossSums:
         """Sum the losses of all target tokens; `backward` follows if the tape keeps."""
-        memory = self.encode(batch.sources, batch.source_rows, tape)
-        x = self.decode(batch.inputs, memory, batch.rows, tape)
-        return self.output.loss(x, batch.labels, tape, smoothing, prior)
+        return self.output.loss(self.forward(batch, tape), batch.labels, tape, smoothing, prior)
 
     def backward(self, tape: Tape, dloss: float = 1.0) -> None:
         """Add dloss times the gradient of the last `loss` on this tape to the tape's gradients."""

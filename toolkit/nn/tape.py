@@ -49,6 +49,17 @@ class Recorder:
         if self.wants(owner, name):
             self.records.append(Record(owner, name, value.copy(), where))
 
+    def found(self, owner: Module, name: str, which: int = 0) -> Array:
+        """Find what a module showed.  which: of several times, such as an embedding that both sides read.
+
+        Raises LookupError where there is no such record.
+        """
+        values = [each.value for each in self.records if each.owner is owner and each.name == name]
+        if not -len(values) <= which < len(values):
+            shown = f"{type(owner).__name__} has shown {name!r} {len(values)} times"
+            raise LookupError(f"{shown}: there is no number {which}")
+        return values[which]
+
     def attention_maps(self, owner: Module) -> list[Array]:
         """Cut what an attention module showed into one map for each sequence, in their order: (H, T, S), where
         [h, t, s] is how much of what query t takes with head h comes from key s.
