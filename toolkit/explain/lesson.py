@@ -50,6 +50,11 @@ class Lesson:
     def names(self, ids: Array) -> list[str]:
         return labels(self.tokenizer, ids)
 
+    def columns(self, *ids: Array) -> list[list[str]]:
+        """Name the ids of several columns, so that all names tell ids apart.  Shapes: (N,) each."""
+        names = self.names(np.concatenate(ids))
+        return [names[start : start + len(ids[0])] for start in range(0, len(names), len(ids[0]))]
+
     @property
     def prior(self) -> Array:
         """Spread label smoothing: (V,) equal shares for the EOS and all tokens of text."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from toolkit.decoding.state import GPTState
 from toolkit.errors import ConfigError, DataError
@@ -144,7 +143,7 @@ def parallel_page(
     if len(ids) > _MOST_TOKENS:
         cut.append(f"The table of positions shows the first {_MOST_TOKENS}; the largest difference is of all.")
     model = block_model(lengths[-1])
-    with threadpool_limits(1, "blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+    with owner.arithmetic(threads=1):
         sections = [
             _equal_section(owner, ids),
             _time_section([timed(model, length) for length in each(lengths)], model.config.d_model),

@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from toolkit.errors import ModelError
 from toolkit.explain.adam import first_update, founding_section, gradient_section, outcome_section, step_section
 from toolkit.explain.lesson import Lesson, TeacherForcing, gradient_of, lesson, step_by_step, teacher_forcing
 from toolkit.explain.pages.blocks import Formula, Heat, Page, Section, Table
+from toolkit.explain.reading import check_finite
 from toolkit.functional.attention import causal_mask
 from toolkit.language_model import LanguageModel
 from toolkit.nn.memory import Pool
@@ -37,10 +36,9 @@ def training_page(
     Raises what `lesson` raises, and ModelError where the model computes numbers that are not finite.
     """
     taught = lesson(owner, texts, metrics or {})
-    with threadpool_limits(1, "blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+    with owner.arithmetic(threads=1):
         pass_ = teacher_forcing(taught.model, taught.batch, taught.prior)
-        if not np.isfinite(pass_.losses).all():
-            raise ModelError("the model computes numbers that are not finite: it is damaged, or its training diverged")
+        check_finite(pass_.losses)
         optimizer, rate = make_optimizer(taught.config), first_rate(taught) if learning_rate is None else learning_rate
         if isinstance(optimizer, Muon):
             optimizer = optimizer.adam  # which moves what is no linear map
@@ -109,8 +107,7 @@ def _shift_section(taught: Lesson) -> Section:
         shifted = [Formula("input = all tokens but the last\nlabel = all tokens but the first")]
     has_end = taught.tokens and batch.labels[-1] == EOS
     end = "The last label is the end mark: without it nothing would teach the model to stop." if has_end else ""
-    together = taught.names(np.concatenate([batch.inputs, batch.labels]))
-    read, said = together[: taught.tokens], together[taught.tokens :]
+    read, said = taught.columns(batch.inputs, batch.labels)
     rows = [(str(t), a, "→", b) for t, (a, b) in enumerate(zip(read, said, strict=True))]
     return Section(
         "Teacher forcing: the target, shifted by one",
@@ -123,14 +120,14 @@ def _shift_section(taught: Lesson) -> Section:
 
 def _loss_section(taught: Lesson, pass_: TeacherForcing, total: float) -> Section:
     count = taught.tokens
-    together = taught.names(np.concatenate([taught.batch.labels, pass_.best]))
+    wanted, best = taught.columns(taught.batch.labels, pass_.best)
     rows = [
         (
             str(t),
-            together[t],
+            wanted[t],
             f"{math.exp(-loss):.4f}",
             f"{loss:.4f}",
-            together[count + t],
+            best[t],
             f"{pass_.best_probabilities[t]:.4f}",
             "right" if pass_.best[t] == taught.batch.labels[t] else "wrong",
         )

@@ -14,22 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from toolkit.display import visible
-from toolkit.explain.pages.blocks import (
-    Bars,
-    Branch,
-    Code,
-    Curves,
-    Erratum,
-    Formula,
-    Heat,
-    Maps,
-    Numbers,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tree,
-)
+from toolkit.explain.pages import blocks
 from toolkit.explain.pages.curves import Axis, Style, plot, swatch
 from toolkit.explain.pages.drawing import Drawing
 from toolkit.explain.pages.maps import Scale, hidden, map_drawing, notes, scale_drawing
@@ -56,7 +41,7 @@ _POINTS = 12  # of a line in the table of values
 _PLOT = (600, 320)
 
 _STYLE = Path(__file__).with_name("page.css")
-_SIDE_BY_SIDE = (Numbers, Heat, Bars, Table)
+_SIDE_BY_SIDE = (blocks.Numbers, blocks.Heat, blocks.Bars, blocks.Table)
 _CONTENTS = 3  # as many sections as need no table of contents
 _LONGEST_LABEL = 40  # cells
 
@@ -76,7 +61,7 @@ _HEAD = (
 )
 
 
-def document(page: Page) -> str:
+def document(page: blocks.Page) -> str:
     """Write a page as HTML, for a file in UTF-8. Every number has its full value in `data-value`."""
     title = element("title", inline(page.title, plain=True))
     head = element("head", *_HEAD, title, element("style", _STYLE.read_text(encoding="utf-8")), between="\n")
@@ -87,18 +72,18 @@ def document(page: Page) -> str:
     return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n{body}\n</html>\n'
 
 
-def _header(page: Page) -> str:
+def _header(page: blocks.Page) -> str:
     cut = [element("ul", *(element("li", inline(each)) for each in page.cut), Class="cut")] if page.cut else []
     return element("header", element("h1", inline(page.title)), element("p", inline(page.about), Class="about"), *cut)
 
 
-def _contents(page: Page) -> str:
+def _contents(page: blocks.Page) -> str:
     titles = enumerate((inline(section.title) for section in page.sections), start=1)
     links = (element("li", element("a", title, href=f"#step-{number}")) for number, title in titles)
     return element("nav", element("ol", *links), aria_label="Contents")
 
 
-def _section(section: Section, number: int) -> str:
+def _section(section: blocks.Section, number: int) -> str:
     """Write a section; blocks of one kind that follow each other stand beside each other, where there is room."""
     found = [element("h2", element("span", str(number), Class="number"), " ", inline(section.title))]
     for kind, group in groupby(section.blocks, type):
@@ -107,23 +92,23 @@ def _section(section: Section, number: int) -> str:
     return element("section", *found, id=f"step-{number}", between="\n")
 
 
-def _text(given: Text) -> str:
+def _text(given: blocks.Text) -> str:
     return "\n".join(element("p", inline(each)) for each in re.split(r"\n\s*\n", given.text.strip("\n")))
 
 
-def _formula(given: Formula) -> str:
+def _formula(given: blocks.Formula) -> str:
     content = text(_HYPHEN.sub("\u2212", given.text.strip("\n")))
     return element("pre", content, Class="formula", tabindex=0, aria_label="Formula", role="region")
 
 
-def _code(given: Code) -> str:
+def _code(given: blocks.Code) -> str:
     content = element("code", text(given.text.strip("\n")))
     shown = element("pre", content, tabindex=0, role="region", aria_label=given.where or "Code")
     place = [element("figcaption", element("code", text(given.where)))] if given.where else []
     return element("figure", *place, shown, Class="code")
 
 
-def _numbers(given: Numbers) -> str:
+def _numbers(given: blocks.Numbers) -> str:
     values = np.atleast_2d(given.values)
     (height, breadth), written = values.shape, figures(values, given.digits)
     rows, columns = min(height, MOST_ROWS), min(breadth, MOST_COLUMNS)
@@ -138,7 +123,7 @@ def _numbers(given: Numbers) -> str:
     return figure(given.name, scroll(_grid(header, lines, "numbers"), given.name), note=note, shape=given.values)
 
 
-def _table(given: Table) -> str:
+def _table(given: blocks.Table) -> str:
     def cell(index: int, content: str, name: str = "td", **attributes: str) -> str:
         shown = signed(content) if _NUMBER.fullmatch(str(content)) else inline(str(content))
         return element(name, shown, Class="left" if index in given.left else None, **attributes)
@@ -149,7 +134,7 @@ def _table(given: Table) -> str:
     return scroll(table, "Table: " + ", ".join(map(str, given.header)))
 
 
-def _erratum(given: Erratum) -> str:
+def _erratum(given: blocks.Erratum) -> str:
     pairs = (("printed", given.printed), ("computed", given.computed))
     beside = (element("div", element("dt", name), element("dd", inline(what)), Class=name) for name, what in pairs)
     heading = element("p", element("strong", f"Document {text(given.document)} errs:"), " ", inline(given.place))
@@ -157,9 +142,9 @@ def _erratum(given: Erratum) -> str:
     return element("aside", heading, element("dl", *beside), *why, Class="erratum")
 
 
-def _maps(given: Heat | Maps) -> str:
+def _maps(given: blocks.Heat | blocks.Maps) -> str:
     """Draw one map, or small ones beside each other on one scale, each as large as a page can hold."""
-    maps = given.maps if isinstance(given, Maps) else [given]
+    maps = given.maps if isinstance(given, blocks.Maps) else [given]
     if not maps:
         return ""
     side = MOST_SMALL_SIDE if len(maps) > 1 else MOST_SIDE
@@ -177,14 +162,14 @@ def _maps(given: Heat | Maps) -> str:
     return figure("", element("div", *small, Class="maps"), legend, note=note, kind="of-map")
 
 
-def _cut(given: Heat, side: int) -> Heat:
+def _cut(given: blocks.Heat, side: int) -> blocks.Heat:
     """Take the first rows and columns of a map."""
     masked = None if given.hidden is None else np.asarray(given.hidden)[:side, :side]
     rows, columns = list(map(str, given.rows))[:side], list(map(str, given.columns))[:side]
     return replace(given, values=np.asarray(given.values)[:side, :side], rows=rows, columns=columns, hidden=masked)
 
 
-def _bars(given: Bars) -> str:
+def _bars(given: blocks.Bars) -> str:
     names, values = list(given.columns), given.columns.values()
     most = max((value for column in values for value in column if value is not None), default=0) or 1
     rows = []
@@ -205,13 +190,13 @@ def _bar(value: float | None, most: float) -> str:
     return element("td", number(value, probability, "span"), bar)
 
 
-def _tree(given: Tree) -> str:
+def _tree(given: blocks.Tree) -> str:
     kinds = (element("li", f"{mark} {state}".strip(), Class=f"node {state}") for state, mark in STATES.items())
     legend = element("ul", *kinds, Class="states", aria_label="States")
     return figure(given.name, legend, scroll(element("ul", _branch(given.root), Class="tree"), given.name))
 
 
-def _branch(branch: Branch) -> str:
+def _branch(branch: blocks.Branch) -> str:
     token = element("span", f"{STATES[branch.state]} ".lstrip() + label(branch.label or "(nothing)"), Class="token")
     score = number(branch.score, lambda each: written(each, 3), "span", Class="score")
     node = element("div", token, " ", score, Class=f"node {branch.state}", title=branch.state)
@@ -219,7 +204,7 @@ def _branch(branch: Branch) -> str:
     return element("li", node, *grown, Class="way" if branch.state == "chosen" else None)
 
 
-def _curves(given: Curves) -> str:
+def _curves(given: blocks.Curves) -> str:
     """Draw a plot, with its legend above and its values in a table that opens."""
     most = max((len(x) for x, _ in given.lines.values()), default=0)
     step = max(1, -(-most // MOST_POINTS))
@@ -246,17 +231,17 @@ def _curves(given: Curves) -> str:
 
 
 _SHOWN: dict[type, Callable[..., str]] = {
-    Text: _text,
-    Formula: _formula,
-    Code: _code,
-    Numbers: _numbers,
-    Heat: _maps,
-    Maps: _maps,
-    Bars: _bars,
-    Table: _table,
-    Curves: _curves,
-    Tree: _tree,
-    Erratum: _erratum,
+    blocks.Text: _text,
+    blocks.Formula: _formula,
+    blocks.Code: _code,
+    blocks.Numbers: _numbers,
+    blocks.Heat: _maps,
+    blocks.Maps: _maps,
+    blocks.Bars: _bars,
+    blocks.Table: _table,
+    blocks.Curves: _curves,
+    blocks.Tree: _tree,
+    blocks.Erratum: _erratum,
 }
 
 

@@ -11,23 +11,7 @@ from itertools import accumulate, groupby, zip_longest
 import numpy as np
 
 from toolkit.display import visible
-from toolkit.explain.pages.blocks import (
-    Bars,
-    Block,
-    Branch,
-    Code,
-    Curves,
-    Erratum,
-    Formula,
-    Heat,
-    Maps,
-    Numbers,
-    Page,
-    Section,
-    Table,
-    Text,
-    Tree,
-)
+from toolkit.explain.pages import blocks
 from toolkit.explain.pages.curves import curves_lines
 from toolkit.explain.pages.maps import heat_lines, maps_lines
 from toolkit.explain.pages.writing import (
@@ -61,7 +45,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _STYLES = {"kept": "0", "dropped": DIM, "ended": BLUE, "chosen": f"{BOLD};{GREEN}"}
 
 
-def lines(page: Page, width: int = 100, color: bool = False) -> list[str]:
+def lines(page: blocks.Page, width: int = 100, color: bool = False) -> list[str]:
     """Write a page as lines of at most `width` cells (24 at least), with colours of a terminal or without."""
     width = max(width, NARROWEST)
     brush = paint if color else plain
@@ -73,12 +57,12 @@ def lines(page: Page, width: int = 100, color: bool = False) -> list[str]:
     return found
 
 
-def _section(section: Section, title: str, width: int, brush: Paint) -> list[str]:
+def _section(section: blocks.Section, title: str, width: int, brush: Paint) -> list[str]:
     heading = wrapped(title, width)
     found = ["", "", *(brush(line, BOLD) for line in heading), "─" * max(map(cells, heading))]
     for kind, group in groupby(section.blocks, type):
         parts = [block_lines(block, width, brush) for block in group]
-        for part in _packed(parts, width) if kind is Numbers else parts:
+        for part in _packed(parts, width) if kind is blocks.Numbers else parts:
             found += ["", *part]
     return found
 
@@ -97,25 +81,25 @@ def _packed(parts: Sequence[list[str]], width: int) -> Iterator[list[str]]:
     yield row
 
 
-def block_lines(block: Block, width: int, brush: Paint = plain) -> list[str]:
+def block_lines(block: blocks.Block, width: int, brush: Paint = plain) -> list[str]:
     """Write one block as lines of at most `width` cells."""
     return _SHOWN[type(block)](block, width, brush)
 
 
-def _text(block: Text, width: int, brush: Paint) -> list[str]:
+def _text(block: blocks.Text, width: int, brush: Paint) -> list[str]:
     return wrapped(block.text, width)
 
 
-def _formula(block: Formula, width: int, brush: Paint) -> list[str]:
+def _formula(block: blocks.Formula, width: int, brush: Paint) -> list[str]:
     return wrapped(block.text.strip("\n"), width, _INDENT, "    ")
 
 
-def _code(block: Code, width: int, brush: Paint) -> list[str]:
+def _code(block: blocks.Code, width: int, brush: Paint) -> list[str]:
     where = [brush(line, DIM) for line in wrapped(block.where, width)] if block.where else []
     return where + wrapped(block.text.strip("\n"), width, _INDENT if width > 60 else "", "      ")
 
 
-def _numbers(block: Numbers, width: int, brush: Paint) -> list[str]:
+def _numbers(block: blocks.Numbers, width: int, brush: Paint) -> list[str]:
     values = np.atleast_2d(block.values)
     (height, breadth), figure = values.shape, figures(values, block.digits)
     rows, columns = min(height, MOST_ROWS), min(breadth, MOST_COLUMNS)
@@ -136,7 +120,7 @@ def _numbers(block: Numbers, width: int, brush: Paint) -> list[str]:
     return found + [line for note in notes if note for line in wrapped(note, width, "  ")]
 
 
-def _table(block: Table, width: int, brush: Paint) -> list[str]:
+def _table(block: blocks.Table, width: int, brush: Paint) -> list[str]:
     rows = [[visible(str(cell)) for cell in row] for row in (block.header, *block.rows)]
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     if sum(widths) + 2 * len(widths) - 2 > width < 8 * len(widths):
@@ -166,14 +150,14 @@ def _records(rows: Sequence[Sequence[str]], width: int, brush: Paint) -> list[st
     return found
 
 
-def _erratum(block: Erratum, width: int, brush: Paint) -> list[str]:
+def _erratum(block: blocks.Erratum, width: int, brush: Paint) -> list[str]:
     found = [brush(line, RED) for line in wrapped(f"✗ Document {block.document} errs: {block.place}", width, more="  ")]
     found += wrapped(f"printed   {block.printed}", width, "  │ ", " " * 10)
     found += wrapped(f"computed  {block.computed}", width, "  │ ", " " * 10)
     return found + (wrapped(block.why, width, "  │ ") if block.why else [])
 
 
-def _bars(block: Bars, width: int, brush: Paint) -> list[str]:
+def _bars(block: blocks.Bars, width: int, brush: Paint) -> list[str]:
     """Write a line for each candidate, with a bar and a number in each column."""
     labels = [visible(str(label)) for label in block.labels]
     beside = min(max(map(cells, labels), default=0), 24, width // 3)
@@ -210,13 +194,13 @@ def _note(note: str, width: int, brush: Paint) -> list[str]:
     return [brush(line, DIM) for line in wrapped(note, width, "  ")] if note else []
 
 
-def _tree(block: Tree, width: int, brush: Paint) -> list[str]:
+def _tree(block: blocks.Tree, width: int, brush: Paint) -> list[str]:
     """Write a line for each branch, below the one that it grew from."""
     legend = "★ chosen · ■ ended · ✗ dropped; behind each, its score"
     return [*wrapped(block.name, width), *_branch_lines(block.root, "", "", width, brush), *_note(legend, width, brush)]
 
 
-def _branch_lines(branch: Branch, lead: str, below: str, width: int, brush: Paint) -> Iterator[str]:
+def _branch_lines(branch: blocks.Branch, lead: str, below: str, width: int, brush: Paint) -> Iterator[str]:
     """Write a branch behind `lead`, and what grows from it behind `below`."""
     score = written(branch.score, 3)
     if cells(lead) > width - 20:  # deeper than the terminal is wide
@@ -229,15 +213,15 @@ def _branch_lines(branch: Branch, lead: str, below: str, width: int, brush: Pain
 
 
 _SHOWN: dict[type, Callable[..., list[str]]] = {
-    Text: _text,
-    Formula: _formula,
-    Code: _code,
-    Numbers: _numbers,
-    Heat: heat_lines,
-    Maps: maps_lines,
-    Bars: _bars,
-    Table: _table,
-    Curves: curves_lines,
-    Tree: _tree,
-    Erratum: _erratum,
+    blocks.Text: _text,
+    blocks.Formula: _formula,
+    blocks.Code: _code,
+    blocks.Numbers: _numbers,
+    blocks.Heat: heat_lines,
+    blocks.Maps: maps_lines,
+    blocks.Bars: _bars,
+    blocks.Table: _table,
+    blocks.Curves: curves_lines,
+    blocks.Tree: _tree,
+    blocks.Erratum: _erratum,
 }
