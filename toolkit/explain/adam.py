@@ -252,19 +252,13 @@ def _named(taught: Lesson, each: Entry) -> tuple[str, str]:
 
 
 def _lines(entries: list[Entry], step: str) -> list[tuple[str, ...]]:
-    named = (
-        ("g", "gradient"),
-        ("m = (1 − β₁) g", "m"),
-        ("v = (1 − β₂) g²", "v"),
-        ("m̂ = m / (1 − β₁)", "m_hat"),
-        ("v̂ = v / (1 − β₂)", "v_hat"),
-        (step, "step"),
-        ("lr · λ θ", "decay"),
-    )
-    rows = [(name, *(f"{getattr(each, field):.3e}" for each in entries)) for name, field in named]
-    rows.append(("θ before", *(f"{each.before:.7f}" for each in entries)))
-    rows.append(("θ after", *(f"{each.after:.7f}" for each in entries)))
-    return rows
+    named = ("g", "m = (1 − β₁) g", "v = (1 − β₂) g²", "m̂ = m / (1 − β₁)", "v̂ = v / (1 − β₂)", step, "lr · λ θ")
+    names = (*named, "θ before", "θ after")  # in the order of the fields of an entry, behind its name
+    columns = zip(*(each[1:] for each in entries), strict=True)
+    digits = [".3e"] * len(named) + [".7f"] * 2
+    return [
+        (name, *(format(value, form) for value in own)) for name, own, form in zip(names, columns, digits, strict=True)
+    ]
 
 
 def _about_size(entries: list[Entry], update: Update) -> str:

@@ -187,7 +187,6 @@ class _Output:
             self._tree, self._missing = branch(found.root, names, MOST_NODES, MOST_STEPS)
 
     def sections(self) -> list[Section]:
-        """Make them."""
         best, ended = self.decoded.found[0], "" if self.decoded.found[0].finished else ": the length limit ended it."
         return [
             Section(

@@ -29,7 +29,7 @@ EXAMPLE = "I am boy"
 _MOST_WORDS = 64
 _MOST_LETTERS = 40  # of a word that is not known
 _MOST_TERMS = 4
-_WORDS = ("I", "am", "boy")
+_WORDS, _KINDS = ("I", "am", "boy"), ("query", "key", "value")
 _ABOUT = (
     "The founding document 004 translates “I am boy” into “म केटा हुँ” by hand: two numbers a token, one head, identity "
     "weights. Here its numbers go through the toolkit's own modules, and every figure is read from that pass. Where "
@@ -214,10 +214,8 @@ class _Walk:
     def _document_queries(self) -> Section:
         """Ask the encoder's output the two queries that the document itself asks."""
         memory, asked = example.self_attended(X).context, []
-        for query, keys in (
-            (FIRST_QUERY, ("cross_weights",)),
-            (SECOND_QUERY, ("second_dots", "second_weights", "second_context")),
-        ):
+        second = ("second_dots", "second_weights", "second_context")
+        for query, keys in ((FIRST_QUERY, ("cross_weights",)), (SECOND_QUERY, second)):
             attended = example.cross_attended(query, memory)
             name = f"({query[0, 0]}, {query[0, 1]})"
             rows = np.vstack([attended.dots, attended.scores, attended.weights])
@@ -262,6 +260,7 @@ class _Walk:
         logits = self._read(self.worked.model, "logits")
         probabilities = np.exp(logits - log_sum_exp(logits)[:, None])
         best = np.argsort(-probabilities[-1], kind="stable")
+        likely = {"probability": probabilities[-1, best].tolist()}
         return [
             Section(
                 "Logits",
@@ -274,11 +273,7 @@ class _Walk:
                 "Next word",
                 Formula("P(next = v) = exp(logit_v) / Σ_v' exp(logit_v')"),
                 Numbers("P", probabilities, words, names),
-                Bars(
-                    f"after {words[-1]}",
-                    [names[i] for i in best],
-                    {"probability": probabilities[-1, best].tolist()},
-                ),
+                Bars(f"after {words[-1]}", [names[i] for i in best], likely),
                 "Nobody trained these weights: the document supposes its 0.85 for म, no number leads there.",
             ),
         ]
@@ -297,10 +292,7 @@ class _Walk:
                 Numbers("X", example.LATER_X, _WORDS),
                 Formula("Q = X W_q        K = X W_k        V = X W_v        (3, 2) · (2, 2) → (3, 2)"),
                 [Numbers(name, each) for name, each in weights],
-                [
-                    Numbers(kind[0].upper(), recorder.found(module, kind)[:, 0], _WORDS)
-                    for kind in ("query", "key", "value")
-                ],
+                [Numbers(kind[0].upper(), recorder.found(module, kind)[:, 0], _WORDS) for kind in _KINDS],
                 self._beside("later_weights", always=True),
                 Formula("S = Q Kᵀ / √2        P = softmax(S)        output = P V"),
                 Numbers("S", recorder.found(module, "scores")[0, 0], _WORDS, _WORDS),

@@ -194,7 +194,7 @@ def training_section(
 def curve(found: Sequence[float]) -> tuple[list[int], list[float]]:
     """Average every ten losses -> (the update of the last of each ten, the means)."""
     stops = list(range(_MEAN_OF, len(found) + 1, _MEAN_OF))
-    return stops, [float(np.mean(found[stop - _MEAN_OF : stop])) for stop in stops]
+    return stops, [_mean(found, stop) for stop in stops]
 
 
 def _table(trials: Sequence[Trial], errors: Mapping[Callable, float], found: Mapping[str, Sequence[float]]) -> Table:

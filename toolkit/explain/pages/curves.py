@@ -84,6 +84,11 @@ class Axis:
         first = math.ceil(self.low / step - 1e-9)
         return [index * step for index in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
+    def marks(self) -> Iterator[tuple[str, float]]:
+        """Give the label and the place of every tick."""
+        names = (self.label(tick).replace("-", "\u2212") for tick in self.ticks())
+        return zip(names, self.places(self.ticks()), strict=True)
+
     @staticmethod
     def label(number: float) -> str:
         """Write a number on an axis, short: "0.002", "1e-05", "30000"."""
@@ -172,14 +177,14 @@ def plot(
     (x, y, width, height), (across, up) = place, axes or axes_of(block)
     left, right = x + _LEFT + (_NAMED if block.y else 0), x + width - _RIGHT
     top, bottom = y + _TOP + (_NAMED if block.name else 0), y + height - _BOTTOM - (_NAMED if block.x else 0)
-    for tick, share in zip(across.ticks(), across.places(across.ticks()), strict=True):
+    for name, share in across.marks():
         at = left + share * (right - left)
         drawing.lines.append(Line([(at, top), (at, bottom)], GRID))
-        drawing.labels.append(Label(at, bottom + 18, _label(tick), _TEXT, "middle", color=PALE))
-    for tick, share in zip(up.ticks(), up.places(up.ticks()), strict=True):
+        drawing.labels.append(Label(at, bottom + 18, name, _TEXT, "middle", color=PALE))
+    for name, share in up.marks():
         at = bottom - share * (bottom - top)
         drawing.lines.append(Line([(left, at), (right, at)], GRID))
-        drawing.labels.append(Label(left - 7, at + 4, _label(tick), _TEXT, "end", color=PALE))
+        drawing.labels.append(Label(left - 7, at + 4, name, _TEXT, "end", color=PALE))
     drawing.lines.append(Line([(left, top), (left, bottom), (right, bottom)], PALE, 1.2))
     for index, line in enumerate(block.lines.values()):
         look, points = styles[index] if styles else Style.of(index), []
@@ -201,7 +206,3 @@ def plot(
 def swatch(style: Style) -> Drawing:
     """Draw a short piece of a line, for a legend."""
     return Drawing(28, 10, lines=[*style.drawn([(0, 5), (28, 5)])])
-
-
-def _label(tick: float) -> str:
-    return Axis.label(tick).replace("-", "\u2212")
