@@ -1,6 +1,8 @@
 """The library's front door: load a directory, text in, text out."""
 
 import shutil
+import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -237,3 +239,9 @@ def test_a_policy_with_the_tokenizer_of_another_is_refused(tiny_gpt, tmp_path):
     SentencePieceTokenizer.train(["a b c"], vocab_size=300).save(both)
     with pytest.raises(ModelError, match="copy both"):
         toolkit.load(both)
+
+
+def test_a_program_that_leaves_its_workers_open_ends():
+    program = "import toolkit; model = toolkit.load('en-ne'); print(model.translate(['a', 'b'], workers=2))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith("[")

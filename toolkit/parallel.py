@@ -57,10 +57,14 @@ class Process:
     """
 
     def __init__(self, work: Callable[[Any], Any], advice: str):
+        from multiprocessing.util import Finalize
+
         self.connection, theirs = context().Pipe()
         arguments = (work, theirs, self.connection)
         self.process, self._advice = context().Process(target=_serve, args=arguments, daemon=True), advice
         self.process.start()
+        # At its end Python asks processes to go, which they ignore, and waits for them: for ever, where nobody closes.
+        Finalize(self, self.process.kill, exitpriority=0)
         theirs.close()
 
     def send(self, job: Any) -> None:
