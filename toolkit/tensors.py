@@ -7,11 +7,14 @@ no bfloat16: it is the upper half of a float32.
 
 import math
 import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from toolkit.errors import ModelError
 from toolkit.untrusted import (
     OBJECT,
     SETTINGS_BYTES,
@@ -87,3 +90,22 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         name: Tensor(content, entry["dtype"], tuple(entry["shape"]), begin + entry["data_offsets"][0])
         for name, entry in header.items()
     }
+
+
+@contextmanager
+def reading(path: Path, missing: str, whole: str = "model") -> Iterator[None]:
+    """Read a file of tensors within the block.
+
+    Raises ModelError for one that is `missing`, which is the sentence then, cannot be read or is damaged. whole: what
+    the file is a part of.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise ModelError(missing) from None
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from None
+    except UnfitError as error:
+        raise ModelError(
+            f"{path} is damaged or is not a safetensors file ({error}): copy the whole {whole} again"
+        ) from None

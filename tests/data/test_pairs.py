@@ -9,16 +9,6 @@ from toolkit.data.pairs import LineFiles, Located, open_sources
 from toolkit.errors import ConfigError, DataError
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(name: str, content: str | bytes) -> Path:
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 def open_data(*data, columns=("en", "ne")):
     return open_sources([], [], [str(one) for one in data], *columns)
 

@@ -79,16 +79,6 @@ def refusal(path: Path, columns=NAMES) -> str:
     return sentence.removeprefix(f"{path.parent}{os.sep}")
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(name: str, content: str | bytes) -> Path:
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 @pytest.mark.parametrize(
     "name", ["p.tsv", "p.csv", "p.jsonl", "p.ndjson", "P.TSV", "p.tsv.gz", "p.csv.gz", "p.jsonl.gz"]
 )

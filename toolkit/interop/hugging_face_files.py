@@ -19,7 +19,7 @@ from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, read_json
-from toolkit.tensors import DTYPES, Tensor, read_tensors
+from toolkit.tensors import DTYPES, Tensor, read_tensors, reading
 from toolkit.untrusted import ANYTHING, LIKE, OBJECT, Record, Schema, Text, UnfitError, check, shown
 
 Config = Seq2SeqConfig | GPTConfig
@@ -363,16 +363,8 @@ def _files(directory: Path) -> list[Path]:
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
-    try:
+    with reading(path, f"{path} does not exist: copy the whole model again"):
         return read_tensors(path)
-    except FileNotFoundError:
-        raise ModelError(f"{path} does not exist: copy the whole model again") from None
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror}") from None
-    except UnfitError as error:
-        raise ModelError(
-            f"{path} is damaged or is not a safetensors file ({error}): copy the whole model again"
-        ) from None
 
 
 def untied_note(name: str, setting: str) -> str:

@@ -24,7 +24,7 @@ from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardConfig, RewardModel
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.nn.module import Model
-from toolkit.tensors import read_tensors
+from toolkit.tensors import read_tensors, reading
 from toolkit.untrusted import LIKE, OBJECT, SETTINGS_BYTES, Record, Schema, UnfitError, check, parse_json, read_bytes
 
 Found, Result = TypeVar("Found"), TypeVar("Result")
@@ -235,7 +235,7 @@ def read_arrays(path: Path, whole: str = "model") -> dict[str, np.ndarray]:
 
     Raises ModelError where it is missing, damaged, or of other types than are written here; see `read_json`.
     """
-    try:
+    with reading(path, f"{path.parent} is not a {whole}: it has no {path.name}", whole):
         tensors = read_tensors(path)
         if odd := next((name for name, tensor in tensors.items() if tensor.dtype not in _STORED), None):
             raise ModelError(
@@ -243,11 +243,3 @@ def read_arrays(path: Path, whole: str = "model") -> dict[str, np.ndarray]:
                 "convert it, or toolkit import the model that it comes from"
             )
         return {name: tensor.read() for name, tensor in tensors.items()}
-    except FileNotFoundError:
-        raise ModelError(f"{path.parent} is not a {whole}: it has no {path.name}") from None
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror}") from None
-    except UnfitError as error:
-        raise ModelError(
-            f"{path} is damaged or is not a safetensors file ({error}): copy the whole {whole} again"
-        ) from None
