@@ -203,6 +203,12 @@ def test_shipped_models(name, text):
 
 def test_the_command(capsys, tmp_path):
     assert main(["explain", "attention"]) == 0
+    page = capsys.readouterr().out
+    assert "with 1,181,696 parameters" in page
+    assert "Document" not in page  # nobody who asks for a sentence has the documents
+    assert main(["explain", "attention", "I am a boy", "--model", "en-ne"]) == 0
+    assert capsys.readouterr().out == page
+    assert main(["explain", "attention", "--documents"]) == 0
     assert "(2.381, 3.079, 2.505)" in capsys.readouterr().out
     page = tmp_path / "page.html"
     assert (
@@ -210,5 +216,5 @@ def test_the_command(capsys, tmp_path):
     )
     assert "केटा" in page.read_text("utf-8")
     capsys.readouterr()
-    assert main(["explain", "attention", "you"]) == 2
+    assert main(["explain", "attention", "--documents", "you"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

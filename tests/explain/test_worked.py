@@ -5,6 +5,7 @@ import pytest
 
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.pages.blocks import Numbers
+from toolkit.explain.pages.html import document
 from toolkit.explain.worked import worked_page
 from toolkit.explain.worked_model import (
     cross_attended,
@@ -106,6 +107,7 @@ def test_a_long_sentence_is_cut_and_the_page_says_so():
 def test_the_example_has_one_layer_and_one_head():
     from toolkit.commands.explain import ExplainAttention
 
-    with pytest.raises(ConfigError, match="one head"):
-        ExplainAttention(head=2).page()
-    assert ExplainAttention().page().title == worked_page().title
+    for chosen in ({"head": 2}, {"layer": 2}, {"model": "en-ne"}):
+        with pytest.raises(ConfigError, match="one head"):
+            ExplainAttention(documents=True, **chosen).page()
+    assert document(ExplainAttention(documents=True).page()) == document(worked_page())

@@ -99,33 +99,36 @@ def has_color() -> bool:
 class ExplainAttention(MappedExplanation):
     """Follow one text through a model, step by step: formula, shapes and numbers, read from one real pass.
 
-    Without --model the numbers are those of the founding document 004, with its errors beside what is right, and after
+    With --documents the numbers are those of the founding document 004, with its errors beside what is right, and after
     them the known errors of the other documents.
     """
 
-    text: Positional[str] = "I am boy"
-    """The text: what a translator translates, or how a text begins. The document's example knows I, am and boy."""
+    text: Positional[str | None] = None
+    """The text: what a translator translates, or how a text begins. By default "I am a boy", or the beginning of a
+    story in English or Nepali, whichever a language model knows better. The document's example knows I, am and boy."""
     model: str | None = None
-    """Directory of a trained model or of a run, or the name of one that comes with the toolkit, such as en-ne."""
+    """Directory of a model or of a run, or the name of a model that comes with the toolkit. By default en-ne."""
     target: str | None = None
     """The text that a translator's decoder reads. By default the model's own; in the document's example, म."""
     layer: int = 1
     """The layer to show, from 1; a side of a translator that has fewer shows its last."""
     head: int = 1
     """The head to show, from 1. The maps of the others stand beside it."""
+    documents: bool = False
+    """Show the example of the founding documents, and their known errors, instead of a trained model."""
 
     def page(self) -> Page:
-        if self.model is None:
-            if (self.layer, self.head) != (1, 1):
-                raise ConfigError(
-                    "the document's example has one layer and one head: choose a trained model with --model"
-                )
-            from toolkit.explain.worked import worked_page
+        if not self.documents:
+            from toolkit.explain.attention import attention_page
 
-            return worked_page(self.text, self.target)
-        from toolkit.explain.attention import attention_page
+            return attention_page(load(self.model or "en-ne"), self.text, self.target, self.layer, self.head)
+        from toolkit.explain.worked import EXAMPLE, worked_page
 
-        return attention_page(load(self.model), self.text, self.target, self.layer, self.head)
+        if self.model is not None or (self.layer, self.head) != (1, 1):
+            raise ConfigError(
+                "--documents has a model of its own, of one layer and one head: leave out --model, --layer and --head"
+            )
+        return worked_page(EXAMPLE if self.text is None else self.text, self.target)
 
 
 @dataclass

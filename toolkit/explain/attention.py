@@ -9,7 +9,16 @@ from toolkit.decoding.sampling import log_sum_exp
 from toolkit.errors import ConfigError
 from toolkit.explain.pages.blocks import Bars, Block, Formula, Heat, Maps, Numbers, Page, Section, Table
 from toolkit.explain.pages.writing import labels, probability
-from toolkit.explain.reading import Reading, check_choice, read_text, read_translation, tokens_table, within
+from toolkit.explain.reading import (
+    DEFAULT_PAIR,
+    Reading,
+    check_choice,
+    default_text,
+    read_text,
+    read_translation,
+    tokens_table,
+    within,
+)
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.base import InputEmbedding
@@ -26,10 +35,15 @@ _CANDIDATES = 8  # tokens of a distribution that are shown
 
 
 def attention_page(
-    text_model: Translator | LanguageModel, text: str, target: str | None = None, layer: int = 1, head: int = 1
+    text_model: Translator | LanguageModel,
+    text: str | None = None,
+    target: str | None = None,
+    layer: int = 1,
+    head: int = 1,
 ) -> Page:
     """Follow one text through a model that `toolkit.load` has read.
 
+    text: None is "I am a boy" for a translator, and the beginning of a story for a language model.
     target: for a translator, what the decoder reads; None is the model's own translation. layer, head: which are shown
     in full, from 1; a side of a translator that has fewer layers shows its last.
 
@@ -43,12 +57,12 @@ def attention_page(
     check_choice(max(len(side.stack.blocks) for side in sides), model.config.num_heads, layer, head)
     owners = {model.output}.union(*(side.owners() for side in sides))
     if isinstance(model, Seq2Seq):
-        reading = read_translation(text_model, text, target, owners)
+        reading = read_translation(text_model, DEFAULT_PAIR[0] if text is None else text, target, owners)
         written = "the model's own translation" if target is None else "the given target"
         intro = f"The encoder reads the source and its end mark; the decoder reads a begin mark and {written}."
         read = [(reading.source_words, reading.sources), (reading.words, reading.inputs)]
     else:
-        reading = read_text(text_model, text, owners)
+        reading = read_text(text_model, default_text(text_model.tokenizer) if text is None else text, owners)
         intro = "The model reads the text from left to right and says at every token what may come next."
         read = [(reading.words, reading.inputs)]
     walks = [_Walk(reading, side, words, head - 1) for side, (words, _) in zip(sides, read, strict=True)]

@@ -64,8 +64,8 @@ def _known(text: str, words: Mapping[str, tuple[float, float]], what: str, cut: 
     for word in given:
         if word not in words:
             raise DataError(
-                f"{what} of the worked example is made of {', '.join(words)}, without {word[:_MOST_LETTERS]!r}: choose "
-                "a trained model for other texts, such as --model en-ne"
+                f"{what} of the worked example is made of {', '.join(words)}, without {word[:_MOST_LETTERS]!r}: leave "
+                "out --documents for other texts"
             )
     if len(given) > _MOST_WORDS:
         cut.append(f"{what.capitalize()} has {len(given)} words: the first {_MOST_WORDS} are read.")

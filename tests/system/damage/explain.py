@@ -7,7 +7,7 @@ from tests.system.damage.language import gains
 from tests.system.damage.models import smaller_tokenizer
 from tests.system.damage.room import Harm, Kind, both, change, copy, cut, directory, edit, remove, write
 
-EXAMPLE = "explain attention"
+EXAMPLE = "explain attention --documents"
 ATTENTION = "explain attention --model model She"
 TRANSLATE = "explain translate --model model --max-new-tokens 2 She"
 GENERATE = "explain generate --model gpt --max-new-tokens 2 She"
@@ -21,8 +21,9 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "signs that the example has not": ("😀", "is made of I, am, boy, without '😀'"),
         "a hundred thousand letters for the example": ("x" * 100_000, "is made of I, am, boy, without 'xxx"),
         "white space for the example": ("\t", "the text is blank"),
-        "a target that the example has not": ("--target boy", "without 'boy': choose a trained model"),
-        "a layer of the example": ("--layer 2", "one layer and one head: choose a trained model with --model"),
+        "a target that the example has not": ("--target boy", "without 'boy': leave out --documents"),
+        "a layer of the example": ("--layer 2", "one layer and one head: leave out --model, --layer and --head"),
+        "a model for the example": ("--model model", "--documents has a model of its own"),
         "a page in a directory that there is not": ("--html none/page.html", "none/page.html cannot be written"),
         "a page below a file": ("--html old.txt/page.html", "old.txt/page.html cannot be written"),
         "a page that is a directory": ("--html tales", "tales is not a regular file"),
