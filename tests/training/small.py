@@ -54,7 +54,9 @@ def small_trainer(
     """A trainer of six updates, two batches to an epoch or so."""
     given = {"updates": 6, "tokens_per_batch": 64, "warmup": 2, "validate_every": 2, "best_by": "loss", "workers": 1}
     config = TrainingConfig(**{**given, **settings})
-    run = Run(path, {"workers": config.workers, "learning_rate": config.learning_rate}, "how to train it")
+    schedule = {name: getattr(config, name) for name in ("updates", "schedule", "warmup", "patience")}
+    kept = {"workers": config.workers, "learning_rate": config.learning_rate, "training": schedule}
+    run = Run(path, kept, "how to train it")
     if create:
         run.create()
     rates = ("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout")

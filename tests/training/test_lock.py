@@ -50,4 +50,4 @@ def test_a_run_that_is_being_trained_is_not_resumed(tmp_path: Path) -> None:
     after_update(trainer, 3, look)
     trainer.train()
     assert states == ["running", "running"]
-    assert read_run(tmp_path / "run", "run").state == "stopped"  # its settings do not say that six updates are all
+    assert read_run(tmp_path / "run", "run").state == "finished"

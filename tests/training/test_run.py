@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.training.small import after_update, bits, named, press_ctrl_c, small_trainer, steps, timeless_log
+from toolkit.commands.runs import read_run
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.models.storage import load_model
 from toolkit.training import run as run_module
@@ -358,3 +359,89 @@ def test_a_directory_that_vanishes_is_told_and_not_made_again(tmp_path: Path) ->
     with pytest.raises(DataError, match="the directory of the run is gone"):
         trainer._save(is_best=False)
     assert not (tmp_path / "run").exists()
+
+
+def more(path: Path, updates: int, schedule: str):
+    """Go on with a run to another number of updates."""
+    trainer = small_trainer(path, create=False, updates=updates, schedule=schedule)
+    saved = trainer.run.resume()
+    trainer.train(saved)
+    return trainer, saved.note
+
+
+@pytest.mark.parametrize("schedule", ["constant", "inverse_sqrt", "noam", "cosine"])
+@pytest.mark.parametrize("stop", [None, 3])
+def test_a_run_goes_on_to_more_updates(tmp_path: Path, schedule: str, stop: int | None) -> None:
+    """As one that was asked for them at once, unless its learning rate falls until the end."""
+    at_once = small_trainer(tmp_path / "at once", updates=12, schedule=schedule)
+    at_once.train()
+    first = small_trainer(tmp_path / "run", schedule=schedule)
+    if stop:
+        after_update(first, stop, press_ctrl_c)
+    first.train()
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    trainer, note = more(tmp_path / "run", 12, schedule)
+    assert named(tmp_path / "run")[0] == "step-000012"
+    assert read_run(tmp_path / "run", "run").updates_asked == 12
+    assert (bits(trainer) == bits(at_once)) == (schedule != "cosine")
+    if schedule != "cosine":
+        assert note.startswith("12 updates in place of 6: the result will be that of a run which was asked for them")
+        logs = (timeless_log(tmp_path / name) for name in ("run", "at once"))
+        found, expected = ([each for each in log if "validation" in each] for log in logs)
+        assert found == expected  # of means since the last line, there is a line more where the run had ended
+    else:
+        assert "the learning rate, which falls until the last one, was" in note
+        cut = small_trainer(tmp_path / "copy", create=False, updates=12, schedule=schedule)
+        after_update(cut, 9, press_ctrl_c)
+        cut.train(cut.run.resume())
+        again = small_trainer(tmp_path / "copy", create=False, updates=12, schedule=schedule)
+        again.train(again.run.resume())
+        assert bits(again) == bits(trainer)
+
+
+def test_no_schedule_falls_before_it_has_risen(tmp_path: Path) -> None:
+    """Stopped while its learning rate rose, a run is what one of any length would have been."""
+    at_once = small_trainer(tmp_path / "at once", updates=8, warmup=4)
+    at_once.train()
+    first = small_trainer(tmp_path / "run", warmup=4)
+    after_update(first, 3, press_ctrl_c)
+    first.train()
+    trainer = small_trainer(tmp_path / "run", create=False, updates=8, warmup=4)
+    trainer.train(trainer.run.resume())
+    assert bits(trainer) == bits(at_once)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_killed_while_the_settings_are_written_again(tmp_path: Path, monkeypatch, moment: str) -> None:
+    small_trainer(tmp_path / "run").train()
+    shutil.copytree(tmp_path / "run", tmp_path / "whole")
+    expected, _ = more(tmp_path / "whole", 8, "cosine")
+    original = run_module.write_json
+
+    def die(*arguments) -> None:
+        if moment == "after":
+            original(*arguments)
+        raise Killed
+
+    monkeypatch.setattr(run_module, "write_json", die)
+    with pytest.raises(Killed):
+        more(tmp_path / "run", 8, "cosine")
+    monkeypatch.undo()
+    assert read_run(tmp_path / "run", "run").updates_asked == {"before": 6, "after": 8}[moment]
+    trainer = small_trainer(tmp_path / "run", create=False, updates=8)
+    trainer.train(trainer.run.resume())
+    assert bits(trainer) == bits(expected)
+    assert timeless_log(tmp_path / "run") == timeless_log(tmp_path / "whole")
+
+
+def test_no_run_goes_back_to_fewer_updates_nor_on_where_patience_ended_it(tmp_path: Path) -> None:
+    small_trainer(tmp_path / "run").train()
+    impatient = {"patience": 1, "best_by": "chrf", "updates": 40}  # whose chrF never changes
+    small_trainer(tmp_path / "early", **impatient).train()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for updates in 4, 5:
+        with pytest.raises(ConfigError, match=rf"has made 6 updates, and --training.updates is {updates}: ask for"):
+            small_trainer(tmp_path / "run", create=False, updates=updates).run.resume()
+    with pytest.raises(ConfigError, match=r"was ended by --training.patience 1, not for want of updates"):
+        small_trainer(tmp_path / "early", create=False, **impatient | {"updates": 50}).run.resume()
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

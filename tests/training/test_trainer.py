@@ -50,7 +50,7 @@ def test_the_last_checkpoint_is_the_model(tmp_path: Path) -> None:
     metrics = read_metrics(directory)
     assert metrics["validation"] == trainer.state.scores
     assert metrics["command"] == "how to train it"
-    assert metrics["settings"] == {"workers": 1, "learning_rate": 1e-3}
+    assert metrics["settings"] == trainer.run.settings
     assert (directory / "tokenizer.model").read_bytes() == b"none"
 
 

@@ -44,7 +44,7 @@ class Recipe:
     run: Path = Path("checkpoints/run")
     """Directory of the run: checkpoints, log and settings."""
     resume: bool = False
-    """Continue the run where it stopped."""
+    """Continue the run where it stopped; with more --training.updates than before, from its end to that one."""
     seeds: tuple[int, ...] = ()
     """Train once with each of these seeds, in RUN/seed-1 and so on; `toolkit runs RUN` compares them."""
     export: Path | None = None
@@ -116,7 +116,6 @@ class Recipe:
 
         Raises Stopped where a signal ended it: what there is by then is saved.
         """
-        trainer.run.kept = True
         self.tell(*told, f"{trainer.model.parameter_count:,} parameters{size}")
         state = trainer.train(saved)
         if trainer.interrupted:

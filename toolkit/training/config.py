@@ -18,6 +18,7 @@ RENAMED = {
     "ppo.decay": "ppo.gae_lambda",
     "forced_end": "forced_eos",
 } | {f"model.{before}": f"model.{now}" for before, now in older.SETTINGS.items()}
+UPDATES = "training.updates"  # the one setting that a run may be resumed with another value of
 _ABSENT = "not set"
 _MOST_SHOWN = 6
 

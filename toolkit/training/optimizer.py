@@ -7,15 +7,15 @@ to AdamW.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 
 from toolkit.functional.arrays import BLOCK_ELEMENTS, Array
 from toolkit.nn.module import Model, Parameter
-from toolkit.training.config import TrainingConfig
+from toolkit.training.config import UPDATES, TrainingConfig
 
 # The quintic a X + b (X Xᵀ) X + c (X Xᵀ)² X of Jordan et al., which drives singular values to about 1 in five rounds.
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
@@ -259,3 +259,20 @@ def make_schedule(
     if name not in (schedules := get_args(get_type_hints(TrainingConfig)["schedule"])):
         raise ValueError(f"unknown schedule {name!r}: one of {', '.join(schedules)}")
     return rate
+
+
+def describe_extension(before: Mapping[str, Any], now: Mapping[str, Any], done: int) -> str:
+    """Say what becomes of the learning rate where a run of `done` updates gets another end.
+
+    before, now: the settings by their full names. A schedule that falls until the end falls until the new one.
+    """
+    usual = asdict(TrainingConfig())
+    names = "schedule", "learning_rate", "warmup", "updates", "final_learning_rate"
+    was, will = (
+        make_schedule(*(given.get(f"training.{name}", usual[name]) for name in names)) for given in (before, now)
+    )
+    updates = f"{now[UPDATES]} updates in place of {before[UPDATES]}"
+    if all(was(update) == will(update) for update in range(1, done + 1)):
+        return f"{updates}: the result will be that of a run which was asked for them at once"
+    rates = f"was {was(done):.3g} at update {done} and is {will(done + 1):.3g} at the next"
+    return f"{updates}: the learning rate, which falls until the last one, {rates}, as in no run of that length"

@@ -32,8 +32,9 @@ from toolkit.models.storage import named_checkpoint, read_json, save_model, writ
 from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
 from toolkit.training.checkpoint import Checkpoint, TrainerState, read_checkpoint, read_state, write_training
-from toolkit.training.config import describe_changes
+from toolkit.training.config import UPDATES, describe_changes, flat_settings
 from toolkit.training.lock import locked
+from toolkit.training.optimizer import describe_extension
 from toolkit.untrusted import LOG_BYTES, UnfitError, parse_json, read_bytes
 
 SETTINGS_FILE, LOG_FILE, DATA = "settings.json", "log.jsonl", "data"
@@ -47,7 +48,7 @@ class Run:
         self.path, self.settings, self.command = path, settings, command
         self._written = ""  # the step directory that this process wrote last
         self._held = self._created = False
-        self.kept = False  # True once training has begun: `discard` does nothing then
+        self._begun = False  # True once training has begun: `discard` does nothing then
         self._made: list[Path] = []  # directories that were not there before, the innermost first
 
     @contextmanager
@@ -91,8 +92,9 @@ class Run:
         """Continue from the newest whole checkpoint, with the log cut back to it; None where there was none yet.
 
         In that case the run is as `create` leaves it, and begins anew. What interrupted writing has left is removed.
-        Raises ConfigError where the run was made with other settings or data, or is being trained by another process;
-        ModelError where there is no run or none of its checkpoints is whole.
+        The run may be asked for another number of updates than before, larger than that of those it has made.
+        Raises ConfigError where the run was made with other settings or data, has made as many updates already, or is
+        being trained by another process; ModelError where there is no run or none of its checkpoints is whole.
         """
         with self.held():
             if not self.path.is_dir():
@@ -103,19 +105,34 @@ class Run:
             if not (self.path / SETTINGS_FILE).exists():
                 raise ModelError(f"{self.path} is not a run: it has no {SETTINGS_FILE}")
             self._clear()
-            changes = describe_changes(read_json(self.path / SETTINGS_FILE), json.loads(json.dumps(self.settings)))
+            before, now = self._settings_before(), flat_settings(json.loads(json.dumps(self.settings)))
+            same_end = type(before.get(UPDATES)) is not int or before[UPDATES] == now.get(UPDATES)
+            changes = describe_changes(before if same_end else before | {UPDATES: now.get(UPDATES)}, now)
             if changes:
                 raise ConfigError(
                     f"{self.path} was started with {changes}: resume with the same, or start another --run"
                 )
-            return self._continue_from(self._newest_whole())
+            saved = self._newest_whole()
+            return self._continue_from(saved if same_end else _with_other_end(saved, before, now))
+
+    def begin(self) -> None:
+        """Begin to train: from now on the run is kept, and has the number of updates that it was resumed with."""
+        self._begun = True
+        if (before := self._settings_before()) and before.get(UPDATES) != flat_settings(self.settings).get(UPDATES):
+            with self._writing(SETTINGS_FILE):
+                write_json(self.path / SETTINGS_FILE, self.settings)
+
+    def _settings_before(self) -> dict[str, Any]:
+        """Read the settings on the disk by their full names; empty where there are none."""
+        path = self.path / SETTINGS_FILE
+        return flat_settings(read_json(path)) if path.exists() else {}
 
     def discard(self) -> None:
         """Undo `create` where this process did that and no checkpoint was written: the data turned out to be wrong.
 
         The settings go last: until then what is left can be resumed.
         """
-        if self.kept or not self._created or self.steps():
+        if self._begun or not self._created or self.steps():
             return
         with self.held(), suppress(OSError):  # what cannot be removed stays
             self._clear()
@@ -285,6 +302,23 @@ class Run:
                 kept.append(line)
         with atomic_writer(path) as file:
             file.writelines(kept)
+
+
+def _with_other_end(saved: Checkpoint | None, before: dict[str, Any], now: dict[str, Any]) -> Checkpoint | None:
+    """Note what another number of updates means for a checkpoint that a run continues from.
+
+    Raises ConfigError where it has as many already, or was the last one for another reason.
+    """
+    if saved is None:
+        return None
+    run, state, patience = saved.directory.parent, saved.state, now.get("training.patience", 0)
+    if now[UPDATES] <= state.update:
+        told = f"{run} has made {state.update} updates, and --{UPDATES} is {now[UPDATES]}"
+        raise ConfigError(f"{told}: ask for more than it has made")
+    if 0 < patience <= state.validations_without_gain:
+        raise ConfigError(f"{run} was ended by --training.patience {patience}, not for want of updates")
+    notes = [saved.note] * bool(saved.note) + [describe_extension(before, now, state.update)]
+    return saved._replace(note="; ".join(notes))
 
 
 def _order(step: Path) -> tuple[int, str]:

@@ -82,6 +82,7 @@ class Trainer:
         """
         self._start_from(saved)
         with self.run.held(), postponed(self._stop), self.workers, self._bar() as bar:
+            self.run.begin()
             if saved is not None:
                 self.run.remove_old(self.config.keep)
                 if saved.note:
