@@ -10,13 +10,46 @@ from pathlib import Path
 import pytest
 
 import toolkit
+from tests.conftest import ENGLISH, NEPALI
 from tests.outcome import Outcome
+from tests.system.damage.room import TRAIN
 from toolkit.cli import VERBS, main
 from toolkit.commands import lines as windows
 
 LINES = ["I am a boy.", "", "She eats rice.", "   ", "Where do you go?", "I am a boy.", ""]
 
 FULL = Path("/dev/full")
+
+# An install without datasets, without what it brings, and without all optional libraries.
+LIGHT = """
+import importlib, pkgutil, runpy, sys
+from pathlib import Path
+
+MISSING = "datasets pyarrow pandas huggingface_hub fsspec aiohttp httpx yaml tokenizers matplotlib torch transformers"
+
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in MISSING.split():
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+sys.meta_path.insert(0, Blocked())
+import toolkit
+from toolkit.cli import main
+
+for module in pkgutil.walk_packages(toolkit.__path__, "toolkit."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+recipe, model, gpt, sizes, *commands = sys.argv[1:]
+for line in commands:
+    words = line.format(model=model, gpt=gpt).split()
+    if words[0] == "recipe":
+        sys.argv = [recipe, *words[1:], *sizes.split()]
+        runpy.run_path(recipe, run_name="__main__")
+    else:
+        assert main(words) == 0, line
+"""
 
 
 @pytest.fixture(scope="module")
@@ -268,3 +301,30 @@ def test_a_verb_does_not_import_what_it_does_not_need(tiny_model, tiny_gpt, argu
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stderr
     assert "'toolkit.cli'" in modules
     assert [name for name in unneeded if repr(name) in modules] == []
+
+
+def test_all_but_parquet_and_the_hub_works_without_datasets(tiny_model, tiny_gpt, tmp_path):
+    for name, texts in (("lines.en", ENGLISH), ("lines.ne", NEPALI)):
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    commands = (
+        "translate --model {model} --file lines.en --output lines.out",
+        "evaluate lines.ne lines.out --source lines.en --baseline lines.en lines.ne --by-length",
+        "score --model {model} --source lines.en --target lines.ne",
+        "generate --model {gpt} --max-new-tokens 2 a",
+        "chat --model {gpt} --template plain --max-new-tokens 2 a",
+        "perplexity lines.en --model {gpt}",
+        "explain attention --model {model} --html page.html",
+        "export {model} marian",
+        "import marian again",
+        "recipe --run own --source lines.en --target lines.ne",
+        "recipe --run own --source lines.en --target lines.ne --resume",
+        "average own --last 2 --output mean",
+        "plot own --output curves.svg",
+        "runs own",
+        "info mean",
+    )
+    recipe = Path(__file__).parents[1] / "recipes" / "translation.py"
+    sizes = TRAIN.split("--run new ")[1].split("--source")[0]
+    argv = [sys.executable, "-c", LIGHT, recipe, tiny_model, tiny_gpt, sizes, *commands]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr

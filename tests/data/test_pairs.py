@@ -160,6 +160,25 @@ def test_line_aligned_text_needs_no_heavy_library(write):
     subprocess.run([sys.executable, "-c", script, *map(str, paths)], check=True, timeout=60)
 
 
+@pytest.mark.parametrize("missing", ["datasets", "huggingface_hub"])
+def test_without_datasets_only_parquet_and_its_layout_are_out_of_reach(tmp_path, write, monkeypatch, missing):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, missing, None)  # as where it is not installed
+    write("pairs.parquet", b"PAR1 PAR1")
+    (tmp_path / "corpus").mkdir()
+    write("corpus/train.csv", "en,ne\na,b\n")
+    for name in ("pairs.parquet", "corpus"):
+        with pytest.raises(DataError, match=rf"^{name} cannot be read without the library datasets: pip install "):
+            open_data(name)
+    write("pairs.csv", "en,ne\na,b\n")
+    write("pairs.jsonl", '{"en": "a", "ne": "b"}\n')
+    for name in ("pairs.csv", "pairs.jsonl"):
+        assert [texts for *texts, _ in open_data(name)[0]] == [["a", "b"]]
+    if missing == "huggingface_hub":
+        with pytest.raises(DataError, match=r"^someone/corpus cannot be read without the library datasets"):
+            open_data("someone/corpus")
+
+
 def test_a_fingerprint_knows_where_one_file_ends(write):
     def fingerprint(source: str, target: str) -> str:
         return LineFiles(write("my.en", source), write("my.ne", target)).fingerprint()

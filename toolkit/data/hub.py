@@ -4,6 +4,7 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,8 @@ def parquet_batches(path: Path, size: int) -> Iterator[Batch]:
 def load_split(name: str, config: str, split: str) -> Any:
     """Load a split as a `datasets.IterableDataset`; `name` is a directory in the Hub's layout or a name on the Hub.
 
-    Raises DataError if there is no such dataset, configuration or split, if the Hub does not answer, and where what a
-    directory names is not within it; see `_check_inside`.
+    Raises DataError if there is no such dataset, configuration or split, if the Hub does not answer, where what a
+    directory names is not within it (see `_check_inside`), and without the library.
     """
     directory = Path(name)
     if directory.is_dir():
@@ -67,12 +68,18 @@ def batches_of(dataset: Any, name: str, size: int) -> Iterator[Batch]:
         done += len(next(iter(batch.values()), []))
 
 
+def _imported(module: str, called: str) -> Any:
+    """Import `datasets` or what comes with it. Raises DataError where it is not installed: nothing else needs it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise DataError(f"{called} cannot be read without the library datasets: pip install datasets") from error
+
+
 def _streamed(called: str, path: str, **options: Any) -> Any:
     import tempfile
 
-    import datasets
-    import huggingface_hub
-
+    datasets, huggingface_hub = (_imported(module, called) for module in ("datasets", "huggingface_hub"))
     datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # it logs an error before it raises it
     huggingface_hub.logging.set_verbosity_error()
@@ -95,14 +102,13 @@ def _check_inside(directory: Path, name: str) -> None:
 
     The contents of a directory from elsewhere decide what is read of it, and of nothing else.
     """
-    from huggingface_hub import RepoCard
-
+    read_card = _imported("huggingface_hub", name).RepoCard
     card, settings = directory / "README.md", directory / ".huggingface.yaml"
     for path in (path for path in (card, settings) if path.exists()):
         try:
             text = read_bytes(path, _CARD_BYTES).decode()
             block = text if path is card else f"---\n{text}\n---\n"
-            values = RepoCard(block, ignore_metadata_errors=True).data.to_dict()
+            values = read_card(block, ignore_metadata_errors=True).data.to_dict()
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
         except Exception as error:  # whatever a parser of YAML may raise
@@ -145,12 +151,10 @@ def _places(configs: Any, path: Path) -> Iterator[str]:
 
 def _ask_hub(name: str) -> None:
     """Raise DataError at once if the Hub has no such dataset or does not answer: `datasets` would try for long."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import RepositoryNotFoundError
-
+    hub, errors = (_imported(module, name) for module in ("huggingface_hub", "huggingface_hub.errors"))
     try:
-        HfApi().dataset_info(name, timeout=_SECONDS_TO_ANSWER)
-    except RepositoryNotFoundError as error:
+        hub.HfApi().dataset_info(name, timeout=_SECONDS_TO_ANSWER)
+    except errors.RepositoryNotFoundError as error:
         raise DataError(
             f"{name} is neither a directory here nor a public dataset on the Hub: check the name"
         ) from error
