@@ -1,5 +1,6 @@
 """The `toolkit` command: finds the verb, runs it, and turns what goes wrong into one sentence and an exit code."""
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -22,6 +23,7 @@ VERBS = {
         "perplexity.MeasurePerplexity",
         "Measure how well a language model predicts text: loss, bits per byte.",
     ),
+    "train": ("", "Train a model: a translator, a language model, a chat model, on your texts or embedded ones."),
     "runs": ("runs.Runs", "Compare training runs: settings that differ, scores, time."),
     "plot": ("runs.Plot", "Draw the training curves of runs, as PNG or SVG."),
     "average": ("models.Average", "Average the weights of several checkpoints into one model."),
@@ -43,9 +45,18 @@ TOPICS = {
         "gradients": "Every derivative: formula, source, a live check; and the well-known wrong ones.",
     }.items()
 }
+KINDS = {
+    "translation": ("", "A translator: English to Nepali, or your own pairs of sentences."),
+    "language-model": ("", "A language model: little stories, or your own text."),
+    "chat": ("", "A model that converses: from nothing, or from a language model."),
+    "preference": ("", "A reward model, PPO or DPO: which replies of a chat model are better."),
+    "autoencoder": ("", "The auto-encoder of the founding documents 000 and 001."),
+    "residual-swish": ("", "The transformer without norms and biases of the founding document 003."),
+}
 # By the words before it: the name of a choice, the choices, the flags that may stand in its place, and a last line.
 _MENUS = {
     "toolkit": ("verb", VERBS, "[--help] [--version] ", "explains the flags of a verb."),
+    "toolkit train": ("kind", KINDS, "", "explains its settings, each of which is a flag."),
     "toolkit explain": ("topic", TOPICS, "", "explains its flags; --html FILE writes a page for a browser."),
 }
 
@@ -105,7 +116,9 @@ def _run(arguments: Sequence[str], program: str = "toolkit") -> None:
 
 
 def parsed(arguments: Sequence[str], program: str = "toolkit") -> Any:
-    """Read a verb and its flags, or a topic where the program is "toolkit explain" -> what does it, by its `run`.
+    """Read a verb and its flags, or a topic or kind where the program is "toolkit explain" or "toolkit train".
+
+    Returns what does it, by its `run`.
 
     Raises ConfigError for a verb that does not exist, and as `parse_flags` does.
     """
@@ -116,5 +129,9 @@ def parsed(arguments: Sequence[str], program: str = "toolkit") -> Any:
     if choice not in choices:
         kind, one = "flag" if choice.startswith("-") else what, f"{program} {what.upper()}"
         raise ConfigError(f"there is no {kind} {choice!r}: it is {one}, with a {what} of {', '.join(choices)}")
+    if choices is KINDS:
+        from toolkit.commands.train import Training
+
+        return Training.read(choice, f"{program} {choice}", rest, shlex.join([*program.split(), *arguments]))
     module, name = choices[choice][0].split(".")
     return parse_flags(getattr(import_module(f"toolkit.commands.{module}"), name), f"{program} {choice}", rest)

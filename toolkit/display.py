@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -45,6 +46,17 @@ def sentence(text: str) -> str:
 def counted(number: int, what: str = "line") -> str:
     """\"1 line", "2 lines"."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:
+    """Lay out the rows of a table as lines; columns whose numbers are in `left` have their cells at the left."""
+    rows = [[escaped(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = (
+        [cell.ljust(width) if place in left else cell.rjust(width) for place, (cell, width) in enumerate(pairs)]
+        for pairs in (zip(row, widths, strict=True) for row in rows)
+    )
+    return ["  ".join(cells).rstrip() for cells in padded]
 
 
 def json_text(value: Any) -> str:

@@ -10,7 +10,6 @@ from tyro.conf import Positional
 
 from toolkit.cli import VERBS
 from toolkit.commands.flags import parse_flags
-from toolkit.commands.recipe import run_recipe
 from toolkit.commands.translate import Translate
 from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError
@@ -38,12 +37,6 @@ class Recipe:
     shares: tuple[float, ...] = ()
     loud: bool = False
     training: Inner = field(default_factory=Inner)
-
-    def check(self) -> None:
-        """Nothing is wrong."""
-
-    def of_each_seed(self) -> list["Recipe"]:
-        return [self]
 
 
 GOOD = ["a", "b", "--where", "c"]
@@ -145,7 +138,7 @@ def test_what_is_on_or_off_has_both_spellings(flags, loud, tie):
 
 
 @pytest.mark.parametrize("columns", [60, 120])
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "explain"])
+@pytest.mark.parametrize("verb", [verb for verb, (home, _) in VERBS.items() if home])
 def test_help_fits_the_terminal(run, monkeypatch, verb, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = run(verb, "--help").lines
@@ -162,21 +155,3 @@ def test_help_names_every_flag_and_every_word(run, monkeypatch):
         flag = name.replace("_", "-")
         assert name in ("text", "generation") or re.search(rf"^  --(\[no-\])?{flag}( |$)", page, re.MULTILINE)
     assert "  --output PATH           File to write instead of standard output (-); it takes\n" in page
-
-
-def test_a_recipe_ends_like_a_command(capsys):
-    def fail(_):
-        raise ConfigError("that does not go together")
-
-    for arguments, code, words in (
-        (GOOD, 0, ""),
-        (GOOD[:3], 2, "toolkit: --where needs a value"),
-        (["--help"], 0, ""),
-    ):
-        with pytest.raises(SystemExit) as caught:
-            run_recipe(Recipe, lambda _: None, arguments)
-        assert caught.value.code == code
-        assert capsys.readouterr().err.startswith(words)
-    with pytest.raises(SystemExit) as caught:
-        run_recipe(Recipe, fail, GOOD)
-    assert (caught.value.code, capsys.readouterr().err) == (2, "toolkit: that does not go together\n")

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from toolkit.chat import ChatSession, Prompt
-from toolkit.commands.console import aligned, emit, emit_results, emit_text, line_or_end
-from toolkit.display import counted, tell
+from toolkit.commands.console import emit, emit_results, emit_text, line_or_end
+from toolkit.display import aligned, counted, tell
 from toolkit.errors import ConfigError, DataError, ToolkitError
 
 # Every command, with the words after it (in brackets where they may be left out), and what it shows or does.

@@ -7,7 +7,7 @@ it is, and to a terminal without what would steer it. `emit_page` is for lines t
 
 import select
 import sys
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import BinaryIO
 
@@ -49,17 +49,6 @@ def _write(text: str) -> None:
     except OSError as error:
         discard(sys.stdout)
         raise DataError(f"standard output cannot be written: {error.strerror}") from error
-
-
-def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:
-    """Lay out the rows of a table as lines; columns whose numbers are in `left` have their cells at the left."""
-    rows = [[escaped(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    padded = (
-        [cell.ljust(width) if place in left else cell.rjust(width) for place, (cell, width) in enumerate(pairs)]
-        for pairs in (zip(row, widths, strict=True) for row in rows)
-    )
-    return ["  ".join(cells).rstrip() for cells in padded]
 
 
 def typed_lines() -> Iterator[str]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from toolkit.commands.console import aligned, emit
+from toolkit.commands.console import emit
 from toolkit.commands.flags import ModelName
-from toolkit.display import json_text, tell
+from toolkit.display import aligned, json_text, tell
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, new_directory
 from toolkit.models.autoencoder import AutoEncoder
@@ -108,7 +108,7 @@ _COLUMNS = ("preset", "parameters", "D", "layers", "heads", "context", "vocabula
 
 @dataclass
 class Presets:
-    """Show the named shapes of language models: `recipes/language_model.py --preset NAME` trains one.
+    """Show the named shapes of language models: `toolkit train language-model --preset NAME` trains one.
 
     The vocabulary is that of the published model; training takes as many tokens as its tokenizer has, and the number
     of parameters follows. Heads are those of queries, and those of keys and values where they are fewer.

@@ -11,10 +11,10 @@ import tyro
 from tyro.conf import Positional
 
 from toolkit.api import load_language_model
-from toolkit.commands.console import aligned, emit
+from toolkit.commands.console import emit
 from toolkit.commands.flags import ModelName, Quiet, Workers
 from toolkit.data.texts import Piece, TextSource, open_texts
-from toolkit.display import json_text, progress_bar
+from toolkit.display import aligned, json_text, progress_bar
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.perplexity import Perplexity, pooled
 from toolkit.language_model import LanguageModel

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from toolkit.commands.console import aligned, emit
-from toolkit.display import json_text, tell
+from toolkit.commands.console import emit
+from toolkit.display import aligned, json_text, tell
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_writable
 from toolkit.models.storage import read_found, read_json, read_metrics

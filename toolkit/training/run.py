@@ -48,6 +48,7 @@ class Run:
         self.path, self.settings, self.command = path, settings, command
         self._written = ""  # the step directory that this process wrote last
         self._held = self._created = False
+        self.results: list[str] = []  # lines that say how well it did, once a recipe has scored it
         self._begun = False  # True once training has begun: `discard` does nothing then
         self._made: list[Path] = []  # directories that were not there before, the innermost first
 

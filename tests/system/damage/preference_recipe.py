@@ -91,7 +91,7 @@ LIKED: dict[str, tuple[Harm, str]] = {
 }
 
 
-NOT_TAUGHT = "gpt was not taught to converse: fine-tune it with recipes/chat.py first"
+NOT_TAUGHT = "gpt was not taught to converse: fine-tune it with toolkit train chat first"
 # Words of a command, what they need, and what is told.
 FLAGS: dict[str, dict[str, tuple[str, str]]] = {
     REWARD: {

@@ -9,9 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -23,21 +21,20 @@ from safetensors.numpy import load_file, save_file
 from tests.conftest import ENGLISH, NEPALI
 from toolkit.cli import main
 from toolkit.commands.flags import parse_flags
-from toolkit.commands.recipe import run_recipe
+from toolkit.commands.train import run_recipe
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer
 
-# The scripts by the words that stand for them in a command.
-RECIPES = {
-    word: Path(__file__).resolve().parents[3] / "recipes" / f"{name}.py"
-    for word, name in (
-        ("recipe", "translation"),
-        ("recipe-lm", "language_model"),
-        ("recipe-chat", "chat"),
-        ("recipe-pref", "preference"),
-        ("recipe-ae", "autoencoder"),
-        ("recipe-swish", "residual_swish"),
-    )
+# The kinds of recipes by the words that stand for them in a command, and their scripts.
+KINDS = {
+    "recipe": "translation",
+    "recipe-lm": "language-model",
+    "recipe-chat": "chat",
+    "recipe-pref": "preference",
+    "recipe-ae": "autoencoder",
+    "recipe-swish": "residual-swish",
 }
+SCRIPTS = Path(__file__).resolve().parents[3] / "recipes"
+RECIPES = {word: SCRIPTS / f"{kind.replace('-', '_')}.py" for word, kind in KINDS.items()}
 
 CARD = "---\nconfigs:\n- config_name: small\n  data_files: data/*.parquet\n---\n"
 
@@ -151,15 +148,6 @@ def fresh(path: Path) -> Path:
 # The good room, and those who work in it
 
 
-@cache
-def recipe(word: str) -> ModuleType:
-    """A recipe, which is a script and not in the package."""
-    spec = spec_from_file_location(f"{RECIPES[word].stem}_recipe", RECIPES[word])
-    module = sys.modules[spec.name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def obey(command: str, *flags: str) -> int:
     """Do what the words say, within this process and the current directory -> the exit code."""
     text, _, given = command.partition(" < ")
@@ -171,12 +159,11 @@ def obey(command: str, *flags: str) -> int:
         # Reading the same flags again and again would take longer than all the rest.
         with (
             patch("toolkit.commands.flags.parse_flags", _parsed),
-            patch("toolkit.commands.recipe.parse_flags", _parsed),
+            patch("toolkit.commands.train.parse_flags", _parsed),
         ):
             if verb not in RECIPES:
                 return main([verb, *words])
-            script = recipe(verb)
-            run_recipe(getattr(script, "defaults", script.Settings), script.train, words)
+            run_recipe(KINDS[verb], words)
     except SystemExit as leaving:
         return leaving.code
     finally:

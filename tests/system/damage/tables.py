@@ -122,7 +122,7 @@ DATASETS: dict[str, tuple[Harm, str, str]] = {
 NAMES = {
     "a file of no known kind": ("lines.en", "lines.en is not a table"),
     "a table that does not exist": ("none.tsv", "none.tsv does not exist"),
-    "no name": ("", "does not exist"),
+    "no name": ("", "needs a value"),
     "a colon alone": (":", "does not exist"),
     "a configuration of a file": ("pairs.tsv:small", "leave out :small"),
     "a device": ("/dev/null", "/dev/null"),

@@ -1,21 +1,15 @@
-"""The part that all recipes share: flags, a run that is begun or continued, and the best model scored and exported."""
+"""The part that all recipes share: settings, a run begun or continued, and the best model scored and exported."""
 
 import hashlib
-import shlex
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from toolkit import display
-from toolkit.cli import reported
-from toolkit.commands.console import emit
-from toolkit.commands.flags import parse_flags
 from toolkit.data.embedded import make_embedded
 from toolkit.data.lines import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, ToolkitError
@@ -34,8 +28,6 @@ from toolkit.training.trainer import Trainer
 BY_LOSS = TrainingConfig(eps=1e-8, label_smoothing=0.0, best_by="loss")
 OF_LANGUAGE = replace(BY_LOSS, tokens_per_batch=1024, weight_decay=0.1, beta2=0.95)
 
-Settings = TypeVar("Settings", bound="Recipe")
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -52,6 +44,13 @@ class Recipe:
     quiet: bool = False
     """Print results only."""
 
+    deciding: ClassVar[tuple[str, ...]] = ()  # names of settings on which the defaults of others depend
+
+    @classmethod
+    def defaults(cls, given: Mapping[str, Any]) -> Self:
+        """Give the defaults, for values of the deciding settings that were given."""
+        return cls()
+
     def check(self) -> None:
         """Raise ConfigError for settings that do not fit together, before hours of training."""
         refuse(
@@ -67,7 +66,7 @@ class Recipe:
         if self.export:
             check_new_directory(self.export, "--export")
 
-    def of_each_seed(self: Settings) -> Iterator[Settings]:
+    def of_each_seed(self) -> Iterator[Self]:
         """Yield the recipe, or with --seeds one for each, in a run of its own below the recipe's."""
         if not self.seeds:
             yield self
@@ -97,13 +96,14 @@ class Recipe:
         return {name: digest[:16] for name, digest in digests.items()}
 
     @contextmanager
-    def opened(self, settings: dict[str, Any]) -> Iterator[tuple[Run, Checkpoint | None]]:
+    def opened(self, settings: dict[str, Any], command: str) -> Iterator[tuple[Run, Checkpoint | None]]:
         """Begin or continue the run, which no other process has within the block -> it, and where it continues from.
 
+        command: what has asked for it, in the user's words; it stands in the metrics of checkpoints.
         A new run whose data turn out to be wrong before `fit` leaves nothing behind. Raises ConfigError where another
         process is at work on it.
         """
-        run = Run(self.run, settings, shlex.join(["python", *sys.argv]))
+        run = Run(self.run, settings, command)
         with run.held(make=not self.resume):
             try:
                 yield run, run.resume() if self.resume else run.create()
@@ -128,7 +128,7 @@ class Recipe:
         tokenizer: Tokenizer | None,
         score: Callable[[Model, dict[str, Any]], tuple[dict[str, Any], list[str]]],
     ) -> None:
-        """Score the best checkpoint as it will be used, record the figures with it, export it, and print lines.
+        """Score the best checkpoint as it will be used, record the figures with it, export it, and keep lines to show.
 
         score: takes the model and its metrics so far, and gives what to add to these, and the lines.
         """
@@ -146,7 +146,7 @@ class Recipe:
                 save_model(model, new, metrics, half=True)
                 if tokenizer:
                     tokenizer.save(new)
-        emit(lines)
+        run.results = lines
 
     def tell(self, *lines: str) -> None:
         """Say something on the way, on standard error."""
@@ -174,39 +174,3 @@ def refuse(*mistakes: tuple[Any, str]) -> None:
     for holds, sentence in mistakes:
         if holds:
             raise ConfigError(sentence)
-
-
-def run_recipe(
-    defaults: type[Settings] | Callable[[Sequence[str]], Settings],
-    train: Callable[[Settings], None],
-    arguments: Sequence[str] | None = None,
-) -> None:
-    """Read the flags of a recipe and train, once for each seed; end the process with the command line's exit codes.
-
-    defaults: the class of its settings, or a function that gives them for the words that were given. arguments: by
-    default those of the process.
-    """
-    arguments = sys.argv[1:] if arguments is None else arguments
-    program = sys.argv[0]
-
-    def action() -> None:
-        recipe = parse_flags(defaults if isinstance(defaults, type) else defaults(arguments), program, arguments)
-        recipe.check()
-        for each in recipe.of_each_seed():
-            train(each)
-
-    sys.exit(reported(action))
-
-
-def words_after(flags: Sequence[str], arguments: Sequence[str]) -> dict[str, str]:
-    """Find those of these flags that are among the arguments, each with the first word after it.
-
-    Raises ConfigError where there is none: an empty list would mean what is embedded, and whoever gives the flag does
-    not mean that.
-    """
-    words = [word for argument in arguments for word in argument.split("=", 1)]
-    found = {flag: word for flag, word in pairwise([*words, ""]) if flag in flags}
-    for flag, word in found.items():
-        if not word or word.startswith("--"):
-            raise ConfigError(f"{flag} needs a value")
-    return found

@@ -1,0 +1,155 @@
+"""The recipe of preference tuning: a reward model, and a chat model by PPO or DPO.
+
+The embedded preferences rank polite answers above curt ones, and both above wrong ones. The run's log.jsonl has the
+curves; `toolkit chat --model RUN` talks with what PPO and DPO have made of the model.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from toolkit.api import load_language_model
+from toolkit.data.embedded import CORPORA
+from toolkit.display import aligned
+from toolkit.errors import ModelError
+from toolkit.evaluation import replies
+from toolkit.language_model import LanguageModel
+from toolkit.models.gpt import GPT
+from toolkit.models.reward import RewardConfig, RewardModel, copy_values, settings_like
+from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PPOTrainer, RewardTask, normalized_score
+from toolkit.preference.replies import divergence
+from toolkit.preference.reward import read_judge
+from toolkit.recipes.recipe import BY_LOSS, Recipe, figures, refuse
+from toolkit.tokenization.chat_template import make_template
+from toolkit.training.config import TrainingConfig
+from toolkit.training.run import Run
+from toolkit.training.trainer import Trainer
+
+DATA = CORPORA / "chat"
+NO_JUDGE = "PPO needs a reward model: train one with --method reward and name its run with --reward"
+NO_EXPORT = "a reward model is not exported, for PPO reads its run: leave out --export"
+
+REWARD_TRAINING = replace(
+    BY_LOSS, updates=300, tokens_per_batch=8192, learning_rate=1e-3, warmup=50, beta2=0.95, validate_every=100
+)
+TRAINING = {
+    "reward": REWARD_TRAINING,
+    "dpo": replace(REWARD_TRAINING, updates=150, learning_rate=5e-5),
+    "ppo": replace(REWARD_TRAINING, updates=40 * 8, learning_rate=5e-5, warmup=16, validate_every=10 * 8),
+}
+
+
+@dataclass(frozen=True)
+class Settings(Recipe):
+    """Train a reward model, or a chat model by PPO or DPO, on pairs of better and worse replies."""
+
+    run: Path = Path("checkpoints/preference")
+    method: Literal["reward", "ppo", "dpo"] = "ppo"
+    """Train a reward model; a chat model by the rewards of its replies; or one by the pairs alone."""
+    start: str = "checkpoints/chat-model"
+    """Chat model to begin with, and not to leave too far behind."""
+    reward: str = ""
+    """Run or directory of the reward model, for PPO."""
+    preferences: Path = DATA / "preferences.train.jsonl"
+    """Better and worse replies: JSON lines with chosen and rejected, or rankings."""
+    valid_preferences: Path = DATA / "preferences.test.jsonl"
+    """The same, to validate on."""
+    tests: Path = DATA / "test.jsonl"
+    """Questions with the replies that are right (JSON lines), asked before and after."""
+    style: Path = DATA / "style.json"
+    """Sentences that open and close a polite reply: a rule that training never sees."""
+    samples: int = 10
+    """Replies before and after that are shown side by side at the end."""
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    dpo: DPOConfig = field(default_factory=DPOConfig)
+    training: TrainingConfig = field(default_factory=lambda: TRAINING["ppo"])
+
+    deciding: ClassVar = ("method",)
+
+    @classmethod
+    def defaults(cls, given: Mapping[str, Any]) -> "Settings":
+        """Give the defaults for the method that was asked for."""
+        return cls(training=TRAINING.get(given.get("method", cls.method), TRAINING["ppo"]))
+
+    def check(self) -> None:
+        super().check()
+        method, training = self.method, self.training
+        changed = training.subword_alpha or training.label_smoothing
+        refuse(
+            (training.best_by != "loss", "preference tuning is compared by its loss: leave out --training.best-by"),
+            (changed, "pairs are taken as they are: leave out --training.subword-alpha and label-smoothing"),
+            (method == "ppo" and not self.reward, NO_JUDGE),
+            (method != "ppo" and self.reward, f"--reward is for PPO: leave it out with --method {method}"),
+            (method == "reward" and self.export, NO_EXPORT),
+            (method != "ppo" and self.ppo != PPOConfig(), f"--ppo.* is for PPO: leave it out with --method {method}"),
+            (method != "dpo" and self.dpo != DPOConfig(), f"--dpo.* is for DPO: leave it out with --method {method}"),
+            (self.samples < 0, f"samples is {self.samples}: it must not be negative"),
+        )
+
+
+def train(recipe: Settings, command: str = "") -> Run:
+    """One run, from pairs of replies to a model, and how it replies before and after."""
+    chat = load_language_model(recipe.start)
+    if chat.model.config.template == "none":
+        raise ModelError(f"{recipe.start} was not taught to converse: fine-tune it with toolkit train chat first")
+    template = make_template(chat.model.config.template, chat.tokenizer, chat.model.config.begin)
+    judge = read_judge(recipe.reward, chat, recipe.start) if recipe.method == "ppo" else None
+    files = {name: getattr(recipe, name) for name in ("preferences", "valid_preferences", "tests", "style")}
+    digests = recipe.digests(files, start=chat.model, **({"reward": judge} if judge else {}))
+    left_out = [*files, *({"ppo", "dpo"} - {recipe.method})]
+    with recipe.opened(recipe.settings(digests, left_out), command) as (run, saved):
+        paths, limit = (recipe.preferences, recipe.valid_preferences), chat.model.config.max_length
+        pairs = [Pairs.read(path, template, limit, recipe.tell) for path in paths]
+        questions, _ = replies.read_questions(recipe.tests, template, limit)
+        asked = template, questions, replies.Style.read(recipe.style)
+        trainer = make_trainer(recipe, run, chat, template.end, pairs, judge)
+        told = f"{len(pairs[0]):,} pairs to train on, {len(pairs[1]):,} to validate on"
+        recipe.fit(trainer, saved, told)
+        recipe.finish(run, chat.tokenizer, partial(score, recipe, chat.model, asked, pairs[1].prompts()))
+    return run
+
+
+def make_trainer(
+    recipe: Settings, run: Run, chat: LanguageModel, end: int, pairs: list[Pairs], judge: RewardModel | None
+) -> Trainer:
+    """Choose the model, the task and the trainer of a method."""
+    model, config, tokenizer = chat.model, recipe.training, chat.tokenizer
+    if recipe.method == "ppo":
+        prompts, valid_prompts = (each.prompts() for each in pairs)
+        scale = normalized_score(judge, model, prompts, end, recipe.ppo, config.seed)
+        task = PPOTask(prompts, valid_prompts, end, model, scale, recipe.ppo)
+        return PPOTrainer(task, config, run, tokenizer, quiet=recipe.quiet)
+    if recipe.method == "reward":
+        build = partial(RewardModel, settings_like(RewardConfig, model.config))
+        start, task = partial(RewardModel.begin_from, language_model=model), RewardTask(*pairs)
+    else:
+        build = partial(GPT, settings_like(type(model.config), model.config, dropout=False))
+        start, task = partial(copy_values, model), DPOTask(*pairs, model, recipe.dpo, config.workers)
+    return Trainer(build, task, config, run, tokenizer, quiet=recipe.quiet, start=start)
+
+
+def score(
+    recipe: Settings, before: GPT, asked: tuple, prompts: list[np.ndarray], model: GPT | RewardModel, metrics: dict
+) -> tuple[dict[str, Any], list[str]]:
+    """Ask before and after, and show both side by side; of a reward model, show its validation."""
+    if recipe.method == "reward":
+        return {}, [f"validation: {figures(metrics['validation'])}", f"next: --method ppo --reward {recipe.run}"]
+    results = [replies.evaluate_replies(who, *asked) for who in (before, model)]
+    scores = [replies.summary(each.judgement for each in result) for result in results]
+    polite = [replies.sampled_politeness(who, *asked) for who in (before, model)]
+    moved = divergence(model, before, prompts, asked[0].end, recipe.ppo.max_new_tokens)
+    before_after = list(zip(*results, strict=True))
+    shown = [before_after[index] for index in np.linspace(0, len(before_after) - 1, recipe.samples).astype(int)]
+    rows = [["question", "before", "after"], *([*one.shown(), two.shown()[1]] for one, two in shown)]
+    lines = aligned(rows, (0, 1, 2))
+    for name, each in zip(("before", "after"), scores, strict=True):
+        lines += ["", f"{name}:", *aligned(replies.table(each))]
+    drawn = f"polite when sampled: {polite[0]:.1f} % before, {polite[1]:.1f} % after"
+    lines += ["", drawn, f"KL from the model before: {moved.kl:.2f} ± {moved.error:.2f} nats a reply"]
+    found = {"replies_before": scores[0], "replies": scores[1], "kl": moved._asdict()}
+    found["polite_when_sampled"] = {"before": polite[0], "after": polite[1]}
+    return found, [*lines, f"talk with it: toolkit chat --model {recipe.run}"]

@@ -1,0 +1,175 @@
+"""The recipe of a translator: English–Nepali on the embedded corpus by default, any other pairs by settings.
+
+The run is a directory of checkpoints that `toolkit translate --model RUN` reads.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from toolkit.data.embedded import embedded
+from toolkit.data.filters import Filters
+from toolkit.data.lines import read_pairs
+from toolkit.data.pair_corpus import PairCorpus
+from toolkit.data.pairs import PairSource, open_sources
+from toolkit.data.sentences import SubwordSampler, spaced
+from toolkit.decoding import GenerationConfig
+from toolkit.evaluation.scores import bleu_chrf
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from toolkit.recipes.recipe import Recipe, refuse
+from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
+from toolkit.training.config import TrainingConfig
+from toolkit.training.run import Run
+from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.translation import TranslationTask, describe
+from toolkit.translator import Translator
+
+Pairs = Sequence[tuple[str, str]]
+
+# For some thousand sentences that people wrote: a large model, which only dropout and sampled subwords keep from
+# learning them by heart.
+OWN_MODEL = Seq2SeqConfig(
+    vocab_size=2000, ignore_case=True, embedding_dropout=0.3, activation_dropout=0.3, residual_dropout=0.3
+)
+OWN_TRAINING = TrainingConfig(updates=1500, validate_every=250, subword_alpha=0.2)
+
+# For the embedded corpus, which is small and without noise: nothing has to be dropped out of it.
+NO_DROPOUT = dict.fromkeys(("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout"), 0.0)
+SMALL_SHAPE = {"d_model": 128, "num_heads": 4, "d_ff": 512, "encoder_layers": 2, "decoder_layers": 2}
+SMALL_MODEL = replace(OWN_MODEL, norm_position="post", **SMALL_SHAPE, **NO_DROPOUT)
+SHORT_TRAINING = TrainingConfig(
+    updates=5000, tokens_per_batch=500, learning_rate=2.5e-3, warmup=250, validate_every=1250, best_by="loss"
+)
+
+
+@dataclass(frozen=True)
+class Settings(Recipe):
+    """Train a translator and show what it does with sentences it has never seen.
+
+    With --source or --data, the defaults of --model and --training are those for a few thousand real sentences.
+    """
+
+    run: Path = Path("checkpoints/translation")
+    source: tuple[Path, ...] = ()
+    """Text files of source sentences, one a line. Default: the embedded English–Nepali corpus."""
+    target: tuple[Path, ...] = ()
+    """As many files with their translations, line by line."""
+    data: tuple[str, ...] = ()
+    """Tables of pairs (.tsv, .csv, .jsonl, .parquet), or data sets in the layout of the Hub: a directory or
+    OWNER/NAME, either also as NAME:CONFIG:SPLIT."""
+    source_column: str = "en"
+    """Column of the source sentences in --data. 1, 2, ... count the columns of a table without a header."""
+    target_column: str = "ne"
+    """Column of their translations."""
+    weights: tuple[float, ...] = ()
+    """Times that a pair is seen in an epoch, one number for each of --source and --data in turn. Default: once."""
+    valid_source: tuple[Path, ...] = ()
+    """Validation sentences. Default: pairs taken evenly out of the training pairs."""
+    valid_target: tuple[Path, ...] = ()
+    """Their translations."""
+    valid_data: tuple[str, ...] = ()
+    """Tables of validation pairs."""
+    valid_lines: int = 200
+    """Number of pairs that are taken out where no validation pairs are given."""
+    reverse: bool = False
+    """Translate from target to source."""
+    tokenizer: Literal["unigram", "bpe"] = "unigram"
+    """Subword algorithm, of SentencePiece."""
+    num_beams: int = 4
+    """Beams of the final translations; validation decodes greedily."""
+    filters: Filters = field(default_factory=Filters)
+    model: Seq2SeqConfig = field(default_factory=lambda: SMALL_MODEL)
+    training: TrainingConfig = field(default_factory=lambda: SHORT_TRAINING)
+
+    deciding: ClassVar = ("source", "data")
+
+    @classmethod
+    def defaults(cls, given: Mapping[str, Any]) -> "Settings":
+        """Give the defaults: own sentences are fewer and noisier than the embedded ones, and have other defaults."""
+        return cls(model=OWN_MODEL, training=OWN_TRAINING) if given else cls()
+
+    def check(self) -> None:
+        GenerationConfig(num_beams=self.num_beams)
+        super().check()
+
+
+def train(recipe: Settings, command: str = "") -> Run:
+    """One run, from texts to a model and its scores."""
+    sources, valid_sources = open_corpus(recipe)
+    settings = recipe.settings({each.name: each.fingerprint()[:16] for each in (*sources, *valid_sources)})
+    with recipe.opened(settings, command) as (run, saved):
+        corpus, tokenizer = prepare(recipe, run, sources, valid_sources)
+        build = partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size))
+        evaluate = partial(evaluate_pairs, tokenizer, corpus.example_texts("valid"))
+        task = make_task(recipe, corpus, tokenizer)
+        trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
+        told = *corpus.describe(), describe(corpus.examples("train"))
+        recipe.fit(trainer, saved, *told, size=f", {tokenizer.vocab_size} tokens")
+        if recipe.source or recipe.data:
+            name, pairs = f"validation_beam_{recipe.num_beams}", list(corpus.example_texts("valid"))
+        else:
+            corpus, sides = embedded("en_ne", recipe.quiet), ("ne", "en") if recipe.reverse else ("en", "ne")
+            name, pairs = "test", read_pairs(*(corpus / f"test.{side}" for side in sides))
+        recipe.finish(run, tokenizer, lambda model, _: score(recipe, Translator(model, tokenizer), name, pairs))
+    return run
+
+
+def open_corpus(recipe: Settings) -> tuple[list[PairSource], list[PairSource]]:
+    """Find where training and validation pairs are read from."""
+    files = recipe.source, recipe.target, recipe.data
+    valid_files = recipe.valid_source, recipe.valid_target, recipe.valid_data
+    if not any(files):
+        mistake = "validation pairs are given without --source or --data: give the training pairs too"
+        refuse((any(valid_files), mistake))
+        corpus = embedded("en_ne", recipe.quiet)
+        files, valid_files = (([corpus / f"{name}.en"], [corpus / f"{name}.ne"], []) for name in ("train", "valid"))
+    columns = recipe.source_column, recipe.target_column
+    return open_sources(*files, *columns), open_sources(*valid_files, *columns)
+
+
+def prepare(
+    recipe: Settings, run: Run, sources: list[PairSource], valid_sources: list[PairSource]
+) -> tuple[PairCorpus, Tokenizer]:
+    """Make the corpus and the tokenizer of a run, in RUN/data; what an earlier start has left there is used."""
+    directory, model = run.path / "data", recipe.model
+    given = recipe.filters, recipe.weights, recipe.valid_lines, recipe.reverse
+    corpus = PairCorpus.made(directory, sources, valid_sources, *given)
+    if not corpus.encoded:
+        pairs = zip(corpus.texts("train", "source"), corpus.texts("train", "target"), strict=True)
+        texts = (text for one, two in pairs for text in (spaced(one, model.ignore_case), spaced(two)))
+        tokenizer = SentencePieceTokenizer.train(texts, model.vocab_size, recipe.tokenizer, recipe.training.seed)
+        tokenizer.save(directory)
+        corpus.encode(tokenizer, model.max_length, model.ignore_case)
+    return corpus, load_tokenizer(directory)
+
+
+def make_task(recipe: Settings, corpus: PairCorpus, tokenizer: Tokenizer) -> TranslationTask:
+    """Take the pairs as training reads them: with sampled subwords where that is asked for."""
+    alpha, model, texts = recipe.training.subword_alpha, recipe.model, corpus.example_texts("train")
+    sampler = SubwordSampler(tokenizer, texts, alpha, model.max_length, model.ignore_case) if alpha else None
+    sets, smoothing = map(corpus.examples, ("train", "valid")), recipe.training.label_smoothing
+    return TranslationTask(*sets, tokenizer.vocab_size, smoothing, sampler=sampler, repeats=corpus.repeats())
+
+
+def evaluate_pairs(tokenizer: Tokenizer, pairs: Pairs, model: Seq2Seq) -> Evaluation:
+    """Score all pairs, translated greedily, and pick four of them to look at."""
+    sources, targets = zip(*pairs, strict=True)
+    translations = Translator(model, tokenizer).translate(sources)
+    step = max(1, len(pairs) // 4)
+    samples = [f"{sources[i]} -> {translations[i]}" for i in range(step // 2, len(pairs), step)][:4]
+    return Evaluation(bleu_chrf(targets, translations).to_dict(), samples)
+
+
+def score(recipe: Settings, translator: Translator, name: str, pairs: Pairs) -> tuple[dict[str, Any], list[str]]:
+    """Score translations of pairs, record the scores under a name, and show some."""
+    sources, targets = zip(*pairs, strict=True)
+    translations = translator.translate(sources, num_beams=recipe.num_beams)
+    scores, lines = bleu_chrf(targets, translations), []
+    for index in range(0, len(pairs), max(1, len(pairs) // 12)):
+        verdict = "" if translations[index] == targets[index] else f"    (reference: {targets[index]})"
+        lines += [sources[index], f"    {translations[index]}{verdict}"]
+    figures = f"chrF {scores.chrf:.1f} ({scores.chrf_signature}), BLEU {scores.bleu:.1f} ({scores.bleu_signature})"
+    lines.append(f"{len(pairs)} held-out sentences: exact match {scores.exact_match:.1f} %, {figures}")
+    return {name: scores.to_dict()}, [*lines, f"translate with: toolkit translate --model {recipe.run}"]
