@@ -16,12 +16,15 @@ from threadpoolctl import threadpool_limits
 from tests.outcome import Outcome
 from tests.tokenization.traps import CORPUS
 from toolkit.cli import main
+from toolkit.decoding import config
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import save_model
 from toolkit.nn import memory
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, Tokenizer
+
+FRESH_SEED = config.fresh_seed
 
 # A loaded machine is slow now and then: no test fails on a time.
 settings.register_profile("patient", deadline=None)
@@ -64,6 +67,20 @@ def _nothing_waits_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", fsync)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _seeds_that_nobody_gives() -> Iterator[None]:
+    """Samples of every run of the tests are the same: in them a fresh seed is 0, unless `fresh_seeds` is asked for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "fresh_seed", lambda: 0)
+        yield
+
+
+@pytest.fixture
+def fresh_seeds(monkeypatch) -> None:
+    """Where nobody gives a seed it is drawn, as outside of the tests."""
+    monkeypatch.setattr(config, "fresh_seed", FRESH_SEED)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -113,8 +113,9 @@ class ChatSession:
         """Begin a conversation.
 
         system: says how the assistant is to answer; empty for none. template: "control", "plain", or None for the one
-        that the model was taught. config: None for greedy search. stop_strings: a reply ends in front of the first of
-        them. bad_words: not written.
+        that the model was taught. config: None for greedy search; where it samples without a seed, the conversation has
+        a fresh one, which its `config` shows. stop_strings: a reply ends in front of the first of them. bad_words: not
+        written.
 
         Raises ModelError where the model was taught no template and none is given, ConfigError for a setting that does
         not fit, DataError for a system message that is no text, has characters that the model does not know, or is too
@@ -125,7 +126,7 @@ class ChatSession:
             raise ModelError(
                 "this model was not taught to converse: give one that was (toolkit chat), or a template (plain)"
             )
-        self.model, self.config = model, config or ContinuationConfig(do_sample=False)
+        self.model, self.config = model, (config or ContinuationConfig(do_sample=False)).seeded()
         if self.config.past_context == "slide":
             raise ConfigError(
                 "past_context is slide, but a conversation drops its oldest exchanges instead: leave it out"

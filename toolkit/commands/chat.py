@@ -34,10 +34,10 @@ class Chat:
     become spaces, and an empty line an empty one. There, a message may begin with "/".
 
     With --json, each line in is a JSON object, and so is each line out: {"message": "…"} gives {"response": "…",
-    "finish_reason": "stop" or "length", "dropped": …, "prompt_tokens": …, "cached_tokens": …, "new_tokens": …}. Other
-    requests are {"undo": true}, {"reset": true}, {"history": true}, {"prompt": true}, and {"system": "…"}, which
-    changes the system message. What cannot be answered gives {"error": "…"} and changes nothing; the conversation goes
-    on, and the exit code is 2 at its end.
+    "finish_reason": "stop" or "length", "dropped": …, "prompt_tokens": …, "cached_tokens": …, "new_tokens": …}, and the
+    "seed" where replies are sampled. Other requests are {"undo": true}, {"reset": true}, {"history": true}, {"prompt":
+    true}, and {"system": "…"}, which changes the system message. What cannot be answered gives {"error": "…"} and
+    changes nothing; the conversation goes on, and the exit code is 2 at its end.
     """
 
     message: Positional[list[str]] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Chat:
     json: bool = False
     """Read and write JSON lines."""
     quiet: bool = False
-    """Show no notes: what to type, what was left out, where a reply was cut off."""
+    """Show no notes: what to type, a drawn seed, what was left out, where a reply was cut off."""
     generation: OmitArgPrefixes[ContinuationConfig] = field(default_factory=lambda: ContinuationConfig(do_sample=False))
 
     def run(self) -> None:
@@ -68,7 +68,8 @@ class Chat:
             messages = []
         if self.save:
             check_writable(self.save)
-        terminal = TerminalChat(session, self.save, self.quiet)
+        seed = session.config.seed if session.config.seed != self.generation.seed else None
+        terminal = TerminalChat(session, self.save, self.quiet, seed)
         if self.json:
             lines = messages or arriving_bytes(
                 standard_input("a message"), "standard input", "write one JSON object a line"
@@ -110,6 +111,7 @@ def _answer_lines(session: ChatSession, messages: list[str], terminal: TerminalC
             reply = session.send(message)
         except DataError as error:
             raise DataError(f"{place}: {error}") from error
+        terminal.tell_seed()
         emit_results([re.sub(r"[\r\n]+", " ", reply.text)])
         terminal.tell_left_out()
         terminal.keep()
@@ -183,7 +185,8 @@ def _response(session: ChatSession, request: dict[str, Any]) -> dict[str, Any]:
     if kind == "message":
         reply = session.send(value)
         figures = ("finish_reason", "dropped", "prompt_tokens", "cached_tokens", "new_tokens")
-        return {"response": reply.text, **{name: getattr(reply, name) for name in figures}}
+        seed = {"seed": session.config.seed} if session.config.samples else {}
+        return {"response": reply.text, **{name: getattr(reply, name) for name in figures}, **seed}
     if kind == "history":
         return {"messages": messages_to_json(session.messages), "dropped": session.dropped}
     if kind == "prompt":  # of the last reply, or the one that a text would make

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from toolkit.chat import ChatSession, Prompt
 from toolkit.commands.console import emit, emit_results, emit_text, line_or_end
+from toolkit.commands.lines import seed_note
 from toolkit.display import aligned, counted, tell
 from toolkit.errors import ConfigError, DataError, ToolkitError
 
@@ -30,17 +31,20 @@ class TerminalChat:
 
     Replies and what a command shows go to standard output, notes and errors to standard error.
 
-    save: the file that has the conversation after everything that changes it. quiet: show no notes.
+    save: the file that has the conversation after everything that changes it. quiet: show no notes. seed: one that
+    replies are drawn by and nobody has given.
     """
 
-    def __init__(self, session: ChatSession, save: Path | None = None, quiet: bool = False):
+    def __init__(self, session: ChatSession, save: Path | None = None, quiet: bool = False, seed: int | None = None):
         self._session, self._save_to, self._quiet = session, save, quiet
         self._left_out = 0  # exchanges that are known not to be sent any more
+        self._seed = seed
 
     def run(self) -> None:
         """Converse until Ctrl-D; a Ctrl-C that finds nothing to end is raised as KeyboardInterrupt."""
         if not self._quiet:
             tell("Type a message, or /help for the commands; Ctrl-D ends.")
+        self.tell_seed()
         try:
             while (line := self._typed()) is not None:
                 self._answer(line.strip())
@@ -76,6 +80,9 @@ class TerminalChat:
         """Say something and print the reply, part by part.  Raises as `ChatSession.stream`."""
         parts = self._session.stream(text)
         try:
+            first = next(parts, "")
+            self.tell_seed()
+            emit_text(first)
             for part in parts:
                 emit_text(part)
             emit_text("\n")
@@ -88,6 +95,12 @@ class TerminalChat:
         elif reply.finish_reason == "length":
             self._note(f"The reply was cut off after {counted(reply.new_tokens, 'token')}.")
         self.tell_left_out()
+
+    def tell_seed(self) -> None:
+        """Tell the seed that was drawn, once."""
+        if self._seed is not None:
+            self._note(seed_note(self._seed))
+        self._seed = None
 
     def tell_left_out(self) -> None:
         """Tell what was left out of the last prompt, once each time that it grows."""

@@ -104,6 +104,7 @@ class _Work(Work):
 
     def __init__(self, command: Generate):
         super().__init__(command)
+        self.seeded()
         self._model = load_language_model(command.model)
         part, config = self._model.model.config.max_length // _PART, command.generation
         room = part if config.max_new_tokens is None else min(part, config.max_new_tokens)
@@ -135,11 +136,14 @@ class _Work(Work):
         """Print the continuation of one prompt, as it is written where that can be; `number` were given before it."""
         command = self._command
         if command.json or command.generation.num_return_sequences > 1:
-            emit_results(self._answers(Window([prompt], "the prompt", number)))
+            outputs = self._answers(Window([prompt], "the prompt", number))
+            self.tell_seed()
+            emit_results(outputs)
             return
         words = {"stop_strings": command.stop_strings, "bad_words": command.bad_words}
         parts = self._model.stream(prompt, command.generation, **words, first=number)
         first = next(parts, "")  # what goes wrong at once is told before anything is printed
+        self.tell_seed()
         emit_text(first if command.only_new else prompt + first)
         for part in parts:
             emit_text(part)

@@ -113,6 +113,11 @@ def tell_one_text(words: list[str], quiet: bool) -> None:
         tell(f'toolkit: taken as one text, "{text}": words that are texts of their own go on lines of their own')
 
 
+def seed_note(seed: int) -> str:
+    """Say how to repeat what was drawn by a seed that nobody has given."""
+    return f"seed {seed}: --seed {seed} repeats it"
+
+
 def standard_input(instead: str = "a text or a file") -> BinaryIO:
     """Give standard input as bytes.  Raises DataError where it is closed: give what stands `instead`."""
     if sys.stdin is None:
@@ -189,12 +194,28 @@ class Work:
     """
 
     keys = ("source", "translations")  # the names of a line and of its outputs in JSON
+    _seed: int | None = None  # of what is drawn
+    _seed_note = ""  # about a seed that nobody has given
 
     def __init__(self, command: Any):
         self._command = command
 
     def __reduce__(self) -> tuple:
         return type(self), (self._command,)
+
+    def seeded(self) -> None:
+        """Give the command's decoding a seed where it draws without one: one for all windows, in all processes."""
+        given = self._command.generation
+        self._command.generation = config = given.seeded()
+        self._seed = config.seed if config.samples else None
+        if config.seed != given.seed and not (self._command.quiet or self._command.json):
+            self._seed_note = seed_note(config.seed)
+
+    def tell_seed(self) -> None:
+        """Tell a seed that was drawn, once: in front of the first text that comes from it."""
+        if self._seed_note:
+            tell(f"toolkit: {self._seed_note}")
+        self._seed_note = ""
 
     def _check(self, line: str, cut: bool = False) -> object:
         """Raises LengthError for a line that is too long. cut: what is left of one, which may need more room."""
@@ -227,8 +248,11 @@ class Work:
     def _json(self, line: str, outputs: Iterable[Any], mark: str = "") -> str:
         """Write a line and its outputs as JSON. mark: "skipped", "truncated" or nothing."""
         line_key, outputs_key = self.keys
+        found = [each.to_dict() for each in outputs]
         marks = {mark: True} if mark else {}
-        return json_text({line_key: line, outputs_key: [each.to_dict() for each in outputs], **marks})
+        if found and self._seed is not None:
+            marks["seed"] = self._seed
+        return json_text({line_key: line, outputs_key: found, **marks})
 
     def _fits(self, line: str, cut: bool = False) -> bool:
         with suppress(LengthError):
@@ -272,6 +296,7 @@ def _outputs(
     with nullcontext() if bar is None else bar:
         for outputs, long in in_order(work, windows, command.workers):
             count, first = count + len(long), first or "".join(long[:1])
+            work.tell_seed()
             yield outputs
             if bar is not None:
                 bar.update(len(outputs))

@@ -111,7 +111,9 @@ class Translate:
         tell("Type a sentence to translate; an empty line or Ctrl-D ends.")
         for line in typed_lines():
             try:
-                emit_results(work(Window([line.strip()], "the text")).outputs)
+                outputs = work(Window([line.strip()], "the text")).outputs
+                work.tell_seed()
+                emit_results(outputs)
             except ToolkitError as error:
                 tell(f"toolkit: {error}")
 
@@ -119,6 +121,7 @@ class Translate:
 class _Work(Work):
     def __init__(self, command: Translate):
         super().__init__(command)
+        self.seeded()
         self._translator = load_translator(command.model)
 
     def _check(self, line: str, cut: bool = False) -> object:

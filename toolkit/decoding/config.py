@@ -1,8 +1,8 @@
 """Settings of decoding: frozen dataclasses, with the names and defaults of Hugging Face's `generate`."""
 
 import math
-from dataclasses import dataclass, fields
-from typing import Literal, TypedDict, get_args, get_origin
+from dataclasses import dataclass, fields, replace
+from typing import Literal, Self, TypedDict, get_args, get_origin
 
 from toolkit.display import counted
 from toolkit.errors import ConfigError
@@ -16,8 +16,18 @@ _LEAST = {
     "seed": 0,
     "temperature": 0,
 }
+# Drawn seeds are below this: short enough to be typed again.
+_SEEDS = 1 << 31
+
 # What only sampling heeds, and the values that ask for nothing.
 _OF_SAMPLING = {"temperature": (0, 1), "top_k": (0,), "top_p": (1,), "min_p": (0,)}
+
+
+def fresh_seed() -> int:
+    """Draw a seed from what the operating system has gathered."""
+    import secrets  # here, because a search draws nothing
+
+    return secrets.randbelow(_SEEDS)
 
 
 @dataclass(frozen=True)
@@ -60,14 +70,15 @@ class GenerationConfig:
     # Tokens that occurred: their scores are divided by this where positive and multiplied where negative; 1 is off.
     repetition_penalty: float = 1.0
     no_repeat_ngram_size: int = 0  # no sequence of this many tokens is written twice; 0 is off
-    seed: int = 0  # sampling: the same seed draws the same tokens
+    # Sampling: the same seed draws the same tokens. Without one, every call draws anew.
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         """Raises ConfigError where a setting is out of range or contradicts another."""
         self._check_types()
         for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least {least}")
+            if (value := getattr(self, name)) is not None and value < least:
+                raise ConfigError(f"{name} is {value}: it must be at least {least}")
         if self.max_new_tokens is not None and self.max_new_tokens < 1:
             raise ConfigError(f"max_new_tokens is {self.max_new_tokens}: it must be at least 1, for the end mark")
         if self.max_new_tokens is not None and self.max_new_tokens < self.shortest:
@@ -109,6 +120,12 @@ class GenerationConfig:
         """True if tokens are drawn by chance: at temperature 0 they are not."""
         return self.do_sample and self.temperature > 0
 
+    def seeded(self) -> Self:
+        """Give these settings with a seed to draw by: a fresh one where there is none and tokens are drawn."""
+        if self.seed is not None or not self.samples:
+            return self
+        return replace(self, seed=fresh_seed())
+
     @property
     def sequences_each(self) -> int:
         """The sequences with which decoding begins for each text: one for each sample, otherwise one."""
@@ -125,7 +142,7 @@ class GenerationConfig:
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if field.type is float and not (number and math.isfinite(value)):
                 raise ConfigError(f"{field.name} is {value!r}: it must be a finite number")
-            whole = field.type is int or (field.name == "max_new_tokens" and value is not None)
+            whole = field.type is int or (field.type == int | None and value is not None)
             if whole and not (number and isinstance(value, int)):
                 raise ConfigError(f"{field.name} is {value!r}: it must be a whole number")
             if field.type is bool and not isinstance(value, bool):
@@ -175,7 +192,7 @@ class GenerationSettings(TypedDict, total=False):
     min_p: float
     repetition_penalty: float
     no_repeat_ngram_size: int
-    seed: int
+    seed: int | None
 
 
 class ContinuationSettings(GenerationSettings, total=False):

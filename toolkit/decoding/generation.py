@@ -152,7 +152,8 @@ class _Job:
         if not 0 <= end < len(SPECIAL_TOKENS):
             raise ConfigError(f"end is {end}: it must be a special id, below {len(SPECIAL_TOKENS)}")
         self.continues = isinstance(model, GPT)
-        self.config = config = config or (ContinuationConfig() if self.continues else GenerationConfig())
+        config = config or (ContinuationConfig() if self.continues else GenerationConfig())
+        self.config = config = config.seeded()  # one for all batches
         self._model, self._end, self._copies = model, end, config.sequences_each
         self._slides = self.continues and config.past_context == "slide"
         self._bad_words = BadWords(bad_words, model.config.vocab_size, end)
@@ -263,7 +264,7 @@ class SharedDecoding:
         numbers: Sequence[int],
         bad_words: Texts,
     ) -> list[list[Hypothesis]]:
-        shares = deal([len(source) for source in sources], self._workers)
+        shares, config = deal([len(source) for source in sources], self._workers), config.seeded()
         pieces = []
         for share in shares:
             begun = None if prefixes is None else [prefixes[index] for index in share]

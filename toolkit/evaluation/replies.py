@@ -15,7 +15,7 @@ from toolkit.untrusted import ANYTHING, SETTINGS_BYTES, Items, Record, Text, Unf
 
 # Replies are compared by the most probable ones, of this length at most.
 GREEDY = ContinuationConfig(do_sample=False, max_new_tokens=64)
-SAMPLED = ContinuationConfig(temperature=1.0, top_k=0, min_p=0.0, max_new_tokens=64)
+SAMPLED = ContinuationConfig(temperature=1.0, top_k=0, min_p=0.0, max_new_tokens=64, seed=0)
 BATCH_SIZE = 64
 
 _LISTS = ("openings", "closings")

@@ -49,7 +49,7 @@ def translation_page(
     Raises DataError for a blank text, ConfigError for a layer or head that the model does not have and for settings
     that it cannot decode with.
     """
-    model, tokenizer, config = translator.model, translator.tokenizer, config or GenerationConfig()
+    model, tokenizer, config = translator.model, translator.tokenizer, (config or GenerationConfig()).seeded()
     layers, cut = len(model.encoder.blocks), []
     check_choice(len(model.decoder.blocks), model.config.num_heads, layer, head)
     most, ignore_case = translator.limit - 1, model.config.ignore_case  # EOS counts
@@ -108,7 +108,7 @@ def generation_page(
     Raises DataError for a prompt that the model cannot read, ConfigError for a layer or head that it does not have and
     for settings that it cannot decode with.
     """
-    config = config or ContinuationConfig(max_new_tokens=NEW_TOKENS)
+    config = (config or ContinuationConfig(max_new_tokens=NEW_TOKENS)).seeded()
     shape, tokenizer = model.model.config, model.tokenizer
     check_choice(shape.layers, shape.num_heads, layer, head)
     ids, cut = prompt_ids(model, prompt, config)
