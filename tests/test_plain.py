@@ -8,6 +8,7 @@ have a substitute below, which is put in the place of a function of the page or 
     norm_position post, none; norm rms, norm_eps  post_norm, optional, rms_norm, layer_norm(eps=...)
     activation gelu (exact), silu, swiglu         exact_gelu, silu, gated
     positions rotary, sinusoidal_halves, learned  rotary_attention, halves, Reader
+    positions sinusoidal_fairseq                  tests/functional/test_formulas.py, tests/parity/test_parity.py
     num_key_value_heads                           shared_heads: the page has every head of keys as often as it is shared
     bias, bias_in                                 a bias that is absent is 0 on the page
     tie, scale_embedding, output_bias, begin_row  Reader, Writer

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.decoding import reference
-from toolkit.decoding import GenerationConfig, generate
+from toolkit.decoding import GenerationConfig, generate, score
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization.special import EOS
 
@@ -59,6 +59,31 @@ def test_no_prefix_and_empty_prefixes_are_the_same(random_model, make_sources, w
     model, sources = random_model(), make_sources(LENGTHS)
     config = GenerationConfig(max_new_tokens=8, **way)
     assert generate(model, sources, config) == generate(model, sources, config, prefixes=[[]] * len(sources))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_forced_beginning_is_new_and_counts_nothing(random_model, make_sources, way):
+    """It is in front of the prefix, and teacher forcing gives the same scores."""
+    model, sources = random_model(), make_sources(LENGTHS)
+    config = GenerationConfig(max_new_tokens=8, min_new_tokens=3, **way)
+    found = generate(model, sources, config, 4, PREFIXES, forced_bos=25)
+    longest = 0
+    for source, prefix, group in zip(sources, PREFIXES, found, strict=True):
+        for each in group:
+            assert each.ids[: len(prefix) + 1] == [25, *prefix]
+            assert each.token_log_probs[0] == 0
+            assert len(prefix) + 3 <= len(each.ids) < len(prefix) + 8
+            [scored] = score(model, [source], [each.ids], forced_bos=25)
+            np.testing.assert_allclose(each.token_log_probs, scored.token_log_probs, atol=1e-9)
+            assert each.score == pytest.approx(scored.score, abs=1e-9)
+            longest = max(longest, len(each.ids) - len(prefix))
+    assert longest == 7
+    with pytest.raises(ConfigError, match="max_new_tokens is 1: it must be at least 2"):
+        generate(model, sources, GenerationConfig(max_new_tokens=1), forced_bos=25)
+    with pytest.raises(DataError, match="ids outside"):
+        generate(model, sources, forced_bos=10**6)
+    with pytest.raises(DataError, match="does not begin with the id 25"):
+        score(model, sources[:1], [[20]], forced_bos=25)
 
 
 def test_a_prefix_may_hold_what_is_never_written(random_model, make_sources):

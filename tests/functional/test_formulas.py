@@ -150,6 +150,16 @@ def test_the_layouts_are_one_another_reordered(width: int) -> None:
     np.testing.assert_array_equal(paper[:, order], halves)
 
 
+@pytest.mark.parametrize("width", [3, 4, 7, 16])
+def test_the_waves_of_fairseq_count_from_2_and_end_at_20000_pi(width: int) -> None:
+    half, places = width // 2, np.arange(2, 13)[:, None]
+    angles = places / 10000 ** (np.arange(half) / max(half - 1, 1))
+    table = sinusoidal_positions(11, width, "fairseq")
+    np.testing.assert_allclose(table[:, : 2 * half], np.hstack((np.sin(angles), np.cos(angles))), atol=2e-6)
+    assert table.shape == (11, width)
+    assert not table[:, 2 * half :].any()
+
+
 def test_a_shift_is_a_rotation() -> None:
     table = sinusoidal_positions(40, 8, "halves", np.float64)
     sine, cosine = np.split(table, 2, axis=1)

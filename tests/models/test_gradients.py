@@ -17,6 +17,7 @@ OPTIONS = [
     {"norm_position": "post", "bias": False},
     *({"activation": activation} for activation in ("gelu", "gelu_tanh", "silu")),
     {"positions": "sinusoidal_halves"},
+    {"positions": "sinusoidal_fairseq"},
     {"positions": "learned"},
     {"tie": "decoder"},
     {"tie": "none"},

@@ -64,6 +64,7 @@ class Case:
     end: float  # how much likelier the end mark is made, so that outputs end at different lengths
     dtype: str = "float32"  # of the stored weights
     begin: bool = False  # decoder-only: whether texts begin with bos_token_id
+    forced_bos: int | None = None  # encoder-decoder: what every output begins with
 
     @property
     def is_seq2seq(self) -> bool:
@@ -87,7 +88,7 @@ class Case:
     @property
     def never_written(self) -> list[int]:
         """Control symbols other than the end mark. Our searches never write them; the reference's has to be told."""
-        names = ("pad_token_id", "bos_token_id", "decoder_start_token_id")
+        names = ("pad_token_id", "decoder_start_token_id" if self.is_seq2seq else "bos_token_id")
         return sorted({self.config.get(name) for name in names} - {None, self.end_id})
 
 
@@ -135,6 +136,27 @@ CASES = {
         },
         seed=3,
         end=6.0,
+    ),
+    "m2m100": Case(
+        {
+            **_SEQ2SEQ,
+            "architectures": ["M2M100ForConditionalGeneration"],
+            "model_type": "m2m_100",
+            "vocab_size": 64,
+            "encoder_layers": 1,
+            "decoder_layers": 2,
+            "activation_function": "relu",
+            "scale_embedding": True,
+            "bos_token_id": 0,
+            "pad_token_id": 1,
+            "eos_token_id": 2,
+            "decoder_start_token_id": 2,
+            "forced_eos_token_id": None,
+        },
+        seed=3,
+        end=3.0,
+        dtype="float16",
+        forced_bos=60,
     ),
     "gpt2": Case({**_GPT2, "activation_function": "gelu_new"}, seed=19, end=2.5),
     "gpt2-untied": Case(

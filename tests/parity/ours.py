@@ -20,18 +20,19 @@ from toolkit.models.storage import new_model
 from toolkit.nn.module import Model
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
-from toolkit.tokenization.special import BOS
+from toolkit.tokenization.special import BOS, PAD
 
 
 def read(directory: Path, case: Case, dtype: type = np.float64) -> tuple[Model, Vocabulary]:
     """The model of a directory in the reference's format, in this precision.
 
-    What training leaves alone there, and here, is given a gradient: a bias that is a constant, and the row that outputs
-    begin with.
+    What training leaves alone there, and here, is given a gradient: a bias that is a constant, and the row of
+    padding, where outputs begin with it.
     """
     imported, vocabulary = read_hugging_face(directory, begin=case.begin)
     arrays = imported.arrays()
-    model = new_model(replace(imported.config, fixed_output_bias=False, begin_row=BOS))
+    begin = BOS if imported.config.begin_row == PAD else imported.config.begin_row
+    model = new_model(replace(imported.config, fixed_output_bias=False, begin_row=begin))
     model.allocate(dtype)
     model.load_arrays(arrays, str(directory))
     return model, vocabulary
@@ -108,7 +109,8 @@ def search(
     settings = {"max_new_tokens": MAX_NEW_TOKENS, "forced_eos": case.forced_eos, **wanted.settings}
     given = [vocabulary.ours(text) for text in real(texts, mask)]
     if case.is_seq2seq:
-        found = generate(model, [text[:-1] for text in given], GenerationConfig(**settings))
+        first = None if case.forced_bos is None else vocabulary.ours([case.forced_bos])[0]
+        found = generate(model, [text[:-1] for text in given], GenerationConfig(**settings), forced_bos=first)
     else:
         begin = int(model.config.begin)
         config = ContinuationConfig(do_sample=False, **settings)

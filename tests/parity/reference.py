@@ -206,6 +206,7 @@ def search(model: PreTrainedModel, case: Case, wanted: Search, texts: np.ndarray
 def _search(model: PreTrainedModel, case: Case, wanted: Search, texts: np.ndarray, mask: np.ndarray) -> Found:
     settings: dict[str, Any] = {"max_new_tokens": MAX_NEW_TOKENS, "pad_token_id": case.padding, **wanted.settings}
     settings |= {"suppress_tokens": case.never_written or None, "return_dict_in_generate": True}
+    settings |= {"forced_bos_token_id": case.forced_bos}
     config = GenerationConfig(**settings, output_logits=True, output_scores=True)
     with torch.no_grad():
         output = model.generate(_long(texts), attention_mask=_long(mask), generation_config=config)
@@ -225,7 +226,7 @@ def _before(sequence: list[int], marks: set[int]) -> list[int]:
 
 
 def _greedy_scores(case: Case, logits: tuple, sequences: list[list[int]], limit: int) -> list[float]:
-    """The mean log-probability of what was written; an end mark that is forced at the limit counts 0."""
+    """The mean log-probability of what was written; what is forced, at the limit or at first, counts 0."""
     log_probs = torch.stack(logits, dim=1).double().log_softmax(dim=-1)  # (B, T, V)
     scores = []
     for row, sequence in enumerate(sequences):
@@ -234,5 +235,7 @@ def _greedy_scores(case: Case, logits: tuple, sequences: list[list[int]], limit:
         parts = [float(log_probs[row, place, token]) for place, token in enumerate(written)]
         if case.forced_eos == "free" and len(written) == limit:
             parts[-1] = 0.0
+        if case.forced_bos is not None:
+            parts[0] = 0.0
         scores.append(sum(parts) / len(parts))
     return scores

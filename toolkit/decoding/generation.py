@@ -42,6 +42,7 @@ def generate(
     prefixes: Texts | None = None,
     numbers: Sequence[int] | None = None,
     bad_words: Texts = (),
+    forced_bos: int | None = None,
     stopping: Callable[[], StoppingCriteria] | None = None,
     end: int = EOS,
     packed: PackedWeights | None = None,
@@ -62,6 +63,8 @@ def generate(
     numbers: of the texts (None: from 0). Each is sampled by a generator that is seeded with its number, so that parts
         of a long input give the samples of the whole.
     bad_words: sequences of ids that no output contains, but for its prefix; they may begin in a prompt.
+    forced_bos: the id that every output of a Seq2Seq begins with, in front of its prefix, such as its language. As with
+        Hugging Face's forced_bos_token_id, it is part of the hypothesis, a new token with log-probability 0.
     stopping: makes stopping criteria for each sequence: a function that receives every id that the sequence writes, and
         returns True to end it. An output that ends so is finished.
     end: the special id that ends an output; no other is written.
@@ -72,7 +75,7 @@ def generate(
     beyond what the model can write, for bad_words and an end that it does not have, and for stopping criteria with
     beams.
     """
-    job = _Job(model, texts, config, bad_words, end, prefixes, packed)
+    job = _Job(model, texts, config, bad_words, end, prefixes, packed, forced_bos=forced_bos)
     check_batch_size(1 if batch_size is None else batch_size)
     config, together = job.config, batch_size or SENTENCES_AT_ONCE
     if job.continues:
@@ -148,6 +151,7 @@ class _Job:
         prefixes: Texts | None = None,
         packed: PackedWeights | None = None,
         prefix_cache: PrefixCache | None = None,
+        forced_bos: int | None = None,
     ):
         if not 0 <= end < len(SPECIAL_TOKENS):
             raise ConfigError(f"end is {end}: it must be a special id, below {len(SPECIAL_TOKENS)}")
@@ -165,6 +169,9 @@ class _Job:
                 raise ConfigError("what was read is kept for one sequence that does not slide: leave out prefix_cache")
             self._pool, self._packed = prefix_cache.pool, prefix_cache.packed
         self._prefixes = [()] * len(texts) if prefixes is None else prefixes
+        self._free = int(forced_bos is not None)
+        if forced_bos is not None:
+            self._prefixes = [[forced_bos, *prefix] for prefix in self._prefixes]
         if self.continues:
             begin = [BOS] if model.config.begin else []
             self._texts = self._histories = [[*begin, *map(int, text)] for text in texts]
@@ -180,6 +187,10 @@ class _Job:
             raise ConfigError(f"max_new_tokens is {config.max_new_tokens}: this model writes at most {most} tokens")
         if config.shortest > most:
             raise ConfigError(f"min_new_tokens is {config.min_new_tokens}: this model writes at most {most} tokens")
+        if self._free and config.max_new_tokens == 1:
+            raise ConfigError(
+                "max_new_tokens is 1: it must be at least 2, for what every output begins with and its end"
+            )
         check_ids(self._model, self._texts, "sentence {}")
         if len(prefixes) != count:
             raise DataError(f"there are {len(prefixes)} prefixes for {count} sentences: give one for each")
@@ -208,7 +219,7 @@ class _Job:
             return [min(given or max(most, least), _ENDLESS)] * len(self._texts)
         if self.continues:
             return [min(most - len(text), given or most) for text in self._texts]
-        new = [given or max(2 * len(source) + 20, least) for source in self._texts]
+        new = [(given or max(2 * len(source) + 20, least)) - self._free for source in self._texts]
         return [min(len(prefix) + each, most) for prefix, each in zip(self._prefixes, new, strict=True)]
 
     def begin(self, chosen: list[int]) -> tuple[DecoderState, Constraints]:
@@ -224,7 +235,7 @@ class _Job:
         histories, prefixes = ([each[index] for index in repeated] for each in (self._histories, self._prefixes))
         processors = LogitsProcessors(config, self._bad_words, histories, model.config.begin_row)
         limits, earliest = self._limits[repeated], min(config.min_new_tokens, _ENDLESS)
-        return state, Constraints(limits, prefixes, earliest, config.forced_eos, processors, self._end)
+        return state, Constraints(limits, prefixes, earliest, config.forced_eos, processors, self._end, self._free)
 
 
 def check_batch_size(batch_size: int) -> None:
@@ -263,13 +274,14 @@ class SharedDecoding:
         prefixes: Texts | None,
         numbers: Sequence[int],
         bad_words: Texts,
+        forced_bos: int | None = None,
     ) -> list[list[Hypothesis]]:
         shares, config = deal([len(source) for source in sources], self._workers), config.seeded()
         pieces = []
         for share in shares:
             begun = None if prefixes is None else [prefixes[index] for index in share]
             own = [sources[index] for index in share], config, batch_size, begun
-            pieces.append((*own, [numbers[index] for index in share], bad_words))
+            pieces.append((*own, [numbers[index] for index in share], bad_words, forced_bos))
         results: list[list[Hypothesis]] = [[] for _ in sources]
         for share, found in zip(shares, self._processes.in_order(pieces), strict=True):
             for index, hypotheses in zip(share, found, strict=True):

@@ -133,7 +133,7 @@ class Constraints:
     limits: (B,) tokens that each output may have, prefix and EOS included. prefixes: ids that each begins with, at
     least one token shorter than its limit. min_new_tokens: the fewest tokens between prefix and EOS. forced_eos: the
     rule at the limit (see `GenerationConfig`). processors: against repetition and bad words. end: the special id that
-    ends outputs.
+    ends outputs. free: how many ids of every prefix, from the first on, have log-probability 0; they are new tokens.
     """
 
     def __init__(
@@ -144,13 +144,14 @@ class Constraints:
         forced_eos: str = "scored",
         processors: LogitsProcessors | None = None,
         end: int = EOS,
+        free: int = 0,
     ):
-        self.limits, self.forced_eos, self.end = limits, forced_eos, end
+        self.limits, self.forced_eos, self.end, self._free = limits, forced_eos, end, free
         self._lengths = np.array([len(prefix) for prefix in prefixes or [()] * len(limits)], np.int64)
         self._prefixes = np.zeros((len(limits), self._lengths.max(initial=0)), np.int64)
         for row, prefix in zip(self._prefixes, prefixes or (), strict=False):
             row[: len(prefix)] = prefix
-        self._earliest = self._lengths + min_new_tokens
+        self._earliest = self._lengths + max(min_new_tokens - free, 0)
         self._last_earliest = int(self._earliest.max(initial=0))
         self._processors = processors or None
 
@@ -166,7 +167,8 @@ class Constraints:
 
         Shapes: sentences (B,), logits (B·W, V) and their normalizers (B·W,), written (B·W, step) the ids so far, needed
         if `reshape`. Returns the model's own logits, (B·W, V), right wherever a token is permitted (log-probabilities
-        are own - normalizers, but for a free EOS, which has 0), and which sentences are at their limit, (B,).
+        are own - normalizers, but for a free EOS or beginning, which have 0), and which sentences are at their limit,
+        (B,).
         """
         width = len(logits) // max(len(sentences), 1)
         at_limit = self.limits[sentences] == step + 1
@@ -176,6 +178,9 @@ class Constraints:
             self._processors.apply(logits, np.repeat(sentences, width), written)
         if step < self._last_earliest:
             self._impose_beginning(logits, own, np.repeat(sentences, width), step)
+            if step < self._free:
+                rows, tokens = np.arange(len(logits)), self._prefixes[np.repeat(sentences, width), step]
+                logits[rows, tokens] = own[rows, tokens] = normalizers
         else:
             forbid_control_tokens(logits, self.end)
         if own is not logits:

@@ -20,18 +20,29 @@ _SPACE_MARK = "\u2581"  # begins the first piece of a word in every tokenizer he
 
 
 def score(
-    model: Seq2Seq, sources: Texts, targets: Texts, batch_size: int = 64, length_penalty: float = 1.0
+    model: Seq2Seq,
+    sources: Texts,
+    targets: Texts,
+    batch_size: int = 64,
+    length_penalty: float = 1.0,
+    forced_bos: int | None = None,
 ) -> list[Hypothesis]:
     """Score the targets as hypotheses that end with EOS, in input order: as `generate` reports the same ids.
 
     sources, targets: ids without BOS and EOS, one target for each source. Pairs of similar length are scored together,
     `batch_size` at a time, which changes nothing but the time.
+    forced_bos: an id that all targets begin with, whose log-probability is 0, as in `generate`.
 
     Raises DataError for ids that the model cannot read, ConfigError for a batch_size below 1.
     """
+    if not all(len(target) and target[0] == forced_bos for target in targets if forced_bos is not None):
+        raise DataError(f"a target does not begin with the id {forced_bos}, which all begin with")
 
     def log_probs(batch: Seq2SeqBatch, pool: Pool) -> list[Array]:
-        return np.split(_label_log_probs(model, batch, Tape(memory=pool)), batch.rows.starts[1:])
+        found = _label_log_probs(model, batch, Tape(memory=pool))
+        if forced_bos is not None:
+            found[batch.rows.starts] = 0
+        return np.split(found, batch.rows.starts[1:])
 
     pairs = zip(targets, _by_length(model, sources, targets, batch_size, log_probs), strict=True)
     return [hypothesis_of(list(map(int, ids)), found.tolist(), length_penalty, finished=True) for ids, found in pairs]

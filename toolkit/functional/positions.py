@@ -18,7 +18,18 @@ def sinusoidal_positions(length: int, width: int, layout: str = "interleaved", d
 
     `layout="interleaved"` is the paper's; "halves" puts all sines before all cosines, as several libraries do (the
     same numbers in another order). Returns (length, width). An odd width ends with a sine.
+
+    "fairseq" has the sines first too, counts positions from 2 (below are those of padding), and gives its longest wave
+    exactly 20000π: angle(p, i) = (p + 2) / 10000^(i / (D/2 - 1)). An odd width ends with a zero. It is computed in
+    float32, as there: at position 1,000 that shows in the fifth digit.
     """
+    if layout == "fairseq":
+        half = width // 2
+        exponents = np.arange(half, dtype=np.float32) * np.float32(-math.log(10000.0) / max(half - 1, 1))
+        rates = np.exp(exponents, dtype=np.float64).astype(np.float32)
+        angles = np.arange(2, length + 2, dtype=np.float32)[:, None] * rates
+        odd = np.zeros((length, width % 2), np.float32)
+        return np.hstack((np.sin(angles), np.cos(angles), odd)).astype(dtype, copy=False)
     rates = np.exp(np.arange(0, width, 2) * (-math.log(10000.0) / width))
     angles = np.arange(length)[:, None] * rates
     table = np.empty((length, width))
@@ -30,7 +41,7 @@ def sinusoidal_positions(length: int, width: int, layout: str = "interleaved", d
         table[:, :half] = np.sin(angles)
         table[:, half:] = np.cos(angles[:, : width - half])
     else:
-        raise ValueError(f"unknown layout {layout!r}: 'interleaved' or 'halves'")
+        raise ValueError(f"unknown layout {layout!r}: 'interleaved', 'halves' or 'fairseq'")
     return table.astype(dtype)
 
 

@@ -18,6 +18,7 @@ from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.ctranslate2_file import VariableSource
 from toolkit.interop.hugging_face_files import Config
 from toolkit.interop.mapping import EMBEDDING, OUTPUT, OUTPUT_BIAS, SOURCE, TARGET, Entry, Table, Tensors, stacks
+from toolkit.models.base import LAYOUTS
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import is_larger
@@ -272,7 +273,9 @@ def _positions(source: VariableSource, sides: list[str], width: int) -> tuple[st
             raise source.refusal(f"is damaged: {name} is not a table of {width} columns")
     length = min(map(len, tables))
     near = 1e-3 if source.is_stored_as(ENCODINGS.format(side=sides[0]), "f2") else 1e-4
-    for layout, name in (("interleaved", "sinusoidal"), ("halves", "sinusoidal_halves")):
+    for name, layout in LAYOUTS.items():
+        if layout == "fairseq" and len(sides) == 1:  # which no language model has here
+            continue
         waves = sinusoidal_positions(max(map(len, tables)), width, layout)
         if all(np.allclose(table, waves[: len(table)], rtol=0, atol=near) for table in tables):
             return name, length

@@ -1,4 +1,4 @@
-"""The encoder-decoders of transformers, Marian and Pegasus, each as a table in the language of `mapping`."""
+"""The encoder-decoders of transformers, Marian, Pegasus and M2M100, each as a table in the language of `mapping`."""
 # ruff: noqa: RUF012  (the classes are tables)
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.hugging_face_files import LM_HEAD, ForeignSettings, ForeignWeights, untied_note
 from toolkit.interop.mapping import OUTPUT, SOURCE, TARGET, Architecture, Setting, Table, Tensors
+from toolkit.models.base import LAYOUTS
 from toolkit.models.seq2seq import Seq2SeqConfig
 
 _SHARED = "model.shared.weight"
@@ -18,7 +19,7 @@ _ENCODER_TABLE, _DECODER_TABLE = "model.encoder.embed_tokens.weight", "model.dec
 
 
 class EncoderDecoder(Architecture):
-    """Marian and Pegasus have everything in common but where the norms are and how tables are shared."""
+    """All have everything in common but where the norms are, how tables are shared, and the waves of positions."""
 
     config_class = Seq2SeqConfig
     output_bias = "final_logits_bias"
@@ -84,14 +85,14 @@ class EncoderDecoder(Architecture):
         """
         if name == _SHARED:  # where no table is shared it is nobody's
             return True
-        if not name.endswith(_POSITIONS):
+        if not name.endswith((_POSITIONS, _FAIRSEQ_POSITIONS)):
             return False
         if not _are_waves(weights[name], config, _ROUNDED):
             raise ModelError(f"{weights.where(name)}: {name} has learned positions, which a {self.name} cannot have")
         return True
 
 
-_POSITIONS = ".embed_positions.weight"
+_POSITIONS, _FAIRSEQ_POSITIONS = ".embed_positions.weight", ".embed_positions.weights"
 # The most that stored positions may be from exact ones: as float32, and as bfloat16, which keeps eight bits.
 _EXACT, _ROUNDED = 1e-5, 2e-3
 
@@ -100,11 +101,15 @@ def _are_waves(table: Array, config: Seq2SeqConfig, near: float) -> bool:
     """True for a table of the waves that we add, this exactly."""
     if table.ndim != 2 or table.shape[1] != config.d_model:
         return False
-    return np.allclose(table, sinusoidal_positions(*table.shape, "halves"), rtol=0, atol=near)
+    layout = LAYOUTS[config.positions]
+    table = table[_PADDING + 1 :] if layout == "fairseq" else table
+    return np.allclose(table, sinusoidal_positions(*table.shape, layout), rtol=0, atol=near)
 
 
-def _encoder_decoder_settings(vocab_size: int) -> tuple[Setting, ...]:
-    """Give the settings of both; vocab_size stands for one that config.json leaves out."""
+def _encoder_decoder_settings(
+    vocab_size: int, activation: str = "gelu", scale_embedding: bool = False, attention_dropout: float = 0.0
+) -> tuple[Setting, ...]:
+    """Give the settings of all, from what stands for those that config.json leaves out."""
     return (
         Setting("vocab_size", "vocab_size", vocab_size),
         Setting("d_model", "d_model", 1024),
@@ -112,12 +117,12 @@ def _encoder_decoder_settings(vocab_size: int) -> tuple[Setting, ...]:
         Setting("decoder_layers", "decoder_layers", 12),
         Setting("encoder_attention_heads", "num_heads", 16, same=("decoder_attention_heads",)),
         Setting("encoder_ffn_dim", "d_ff", 4096, same=("decoder_ffn_dim",)),
-        Setting("activation_function", "activation", "gelu"),
+        Setting("activation_function", "activation", activation),
         Setting("max_position_embeddings", "max_length", 1024),
-        Setting("scale_embedding", "scale_embedding", False),
+        Setting("scale_embedding", "scale_embedding", scale_embedding),
         Setting("static_position_embeddings", value=True),
         Setting("dropout", "residual_dropout", 0.1),
-        Setting("attention_dropout", "attention_dropout", 0.0),
+        Setting("attention_dropout", "attention_dropout", attention_dropout),
         Setting("activation_dropout", "activation_dropout", 0.0),
         Setting("encoder_layerdrop", value=0.0),
         Setting("decoder_layerdrop", value=0.0),
@@ -129,7 +134,7 @@ class Marian(EncoderDecoder):
     """Junczys-Dowmunt et al. 2018."""
 
     name, model_type = "MarianMTModel", "marian"
-    has = {"post-norm", "sinusoidal_halves positions"}
+    has = {"post-norm", "sinusoidal_halves positions", "output_bias"}
     fields = {"norm_position": "post", "positions": "sinusoidal_halves"}
     settings = (
         *_encoder_decoder_settings(58101),
@@ -161,7 +166,7 @@ class Pegasus(EncoderDecoder):
     """Zhang et al. 2020.  Either all tables are one here or none: two that are one are written twice."""
 
     name, model_type = "PegasusForConditionalGeneration", "pegasus"
-    has = {"pre-norm", "sinusoidal_halves positions"}
+    has = {"pre-norm", "sinusoidal_halves positions", "output_bias"}
     fields = {"norm_position": "pre", "positions": "sinusoidal_halves"}
     settings = (
         *_encoder_decoder_settings(50265),
@@ -184,3 +189,30 @@ class Pegasus(EncoderDecoder):
 
     def declared_tie(self, settings: ForeignSettings) -> str:
         return "all" if settings.get("tie_word_embeddings", True) else "none"
+
+
+_PADDING = 1  # the id of padding in fairseq, from which positions are counted
+
+
+class M2M100(Pegasus):
+    """Fan et al. 2020, and NLLB's dense models (NLLB Team et al. 2022): Pegasus' norms and tables, fairseq's positions.
+
+    Training drops no layers here, whatever encoder_layerdrop says.
+    """
+
+    name, model_type = "M2M100ForConditionalGeneration", "m2m_100"
+    output_bias = None
+    has = {"pre-norm", "sinusoidal_fairseq positions"}
+    fields = {"norm_position": "pre", "positions": "sinusoidal_fairseq"}
+    settings = (
+        *_encoder_decoder_settings(128112, "relu", scale_embedding=True, attention_dropout=0.1),
+        Setting("tie_word_embeddings", value=lambda config: config.tie == "all"),
+    )
+    expected = Pegasus.expected | {"pad_token_id": (_PADDING, None)}
+
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
+        if _PADDING in settings.tokens("decoder_start_token_id")[:1]:
+            raise ModelError(
+                f"{settings.path} has decoder_start_token_id {_PADDING}, which is padding: it has no position there"
+            )
+        return super().derived(settings, weights, found)

@@ -11,7 +11,7 @@ from safetensors.numpy import save
 from toolkit.errors import ConfigError, ModelError
 from toolkit.functional.arrays import Array
 from toolkit.interop.chat_templates import end_of
-from toolkit.interop.encoder_decoders import Marian, Pegasus
+from toolkit.interop.encoder_decoders import M2M100, Marian, Pegasus
 from toolkit.interop.hugging_face_files import (
     GENERATION_FILE,
     OWN_ENTRY,
@@ -39,7 +39,7 @@ from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, is_larger, write_j
 from toolkit.nn.module import Model
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS
 
-ARCHITECTURES: tuple[Architecture, ...] = (Marian(), Pegasus(), GPT2(), Llama(), Starcoder2())
+ARCHITECTURES: tuple[Architecture, ...] = (Marian(), Pegasus(), M2M100(), GPT2(), Llama(), Starcoder2())
 
 # Waves have no end: ours are written so far at least that encoder-decoders there read what ours read.
 _LEAST_POSITIONS = 1024

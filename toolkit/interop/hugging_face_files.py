@@ -30,7 +30,7 @@ GENERATION_FILE = "generation_config.json"
 OWN_ENTRY = "toolkit"
 _OWN_SETTINGS = ("max_length", "ignore_case", "begin", "template", "fixed_output_bias")
 
-_ENCODER_DECODERS = ("marian", "pegasus")  # by their model_type
+_ENCODER_DECODERS = ("marian", "pegasus", "m2m_100")  # by their model_type
 
 T = TypeVar("T", int, float, bool, str)
 LM_HEAD = "lm_head.weight"  # the output table in all classes

@@ -20,6 +20,7 @@ from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.ctranslate2_file import VariableSource
 from toolkit.interop.hugging_face_files import Config, ForeignSettings, ForeignWeights
+from toolkit.models.base import LAYOUTS
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import new_model
@@ -317,7 +318,8 @@ class Architecture:
 def features(config: Config) -> list[str]:
     """Name what a model has that classes of transformers differ in."""
     if isinstance(config, Seq2SeqConfig):
-        return [f"{config.norm_position}-norm", f"{config.positions} positions"]
+        found = [f"{config.norm_position}-norm", f"{config.positions} positions"]
+        return found + ["output_bias"] * config.output_bias
     found = [f"{config.positions} positions", "RMSNorm" if config.norm == "rms" else "LayerNorm", config.activation]
     found += ["grouped queries"] * (config.num_key_value_heads not in (0, config.num_heads))
     return found + ["output_bias"] * config.output_bias
@@ -357,8 +359,7 @@ def written_waves(config: Config, length: int, size: int) -> Array:
             f"a table of its {length:,} positions would be larger than the model: set max_length in its config.json to "
             "what its texts need"
         )
-    layout = "halves" if config.positions == "sinusoidal_halves" else "interleaved"
-    return sinusoidal_positions(length, config.d_model, layout)
+    return sinusoidal_positions(length, config.d_model, LAYOUTS[config.positions])
 
 
 def _stream_axes(config: Config) -> dict[str, int]:

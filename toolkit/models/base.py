@@ -83,10 +83,14 @@ class InputEmbedding(Module):
         self.embedding.backward(dx, tape)
 
 
+# How sinusoidal positions are laid out, by their name in a config (see `toolkit.functional.positions`).
+LAYOUTS = {"sinusoidal": "interleaved", "sinusoidal_halves": "halves", "sinusoidal_fairseq": "fairseq"}
+
+
 def added_positions(config: Any) -> Positions | None:
     """Make the positions that a config adds to embeddings; None where attention knows them itself (rotary ones)."""
     if config.positions == "rotary":
         return None
     if config.positions == "learned":
         return LearnedPositions(config.max_length, config.d_model)
-    return SinusoidalPositions(config.d_model, "halves" if config.positions == "sinusoidal_halves" else "interleaved")
+    return SinusoidalPositions(config.d_model, LAYOUTS[config.positions])

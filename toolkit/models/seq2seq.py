@@ -32,7 +32,7 @@ class Seq2SeqConfig(ModelConfig):
     activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"
     norm_position: Literal["pre", "post"] = "pre"  # layer norm before each sub-layer, or after its residual sum
     bias: bool = True  # biases in linear maps and norms
-    positions: Literal["sinusoidal", "sinusoidal_halves", "learned"] = "sinusoidal"
+    positions: Literal["sinusoidal", "sinusoidal_halves", "sinusoidal_fairseq", "learned"] = "sinusoidal"
     max_length: int = 256  # tokens with end mark: the longest to train on, and all that learned positions know
     tie: Literal["none", "decoder", "all"] = "all"  # which embeddings are one table: target and output, or source too
     scale_embedding: bool = True  # embeddings are multiplied by √D where they are read
