@@ -105,8 +105,9 @@ def test_a_step_of_a_language_model_is_its_forward(random_gpt, settings, dtype, 
 def test_many_rows_and_odd_sizes(random_gpt):
     """Sizes at which products are computed in several parts."""
     pair = continuation(random_gpt(np.float32, d_model=144, vocab_size=301, num_heads=3, d_ff=1024), [1] * 33)
-    for _ in range(3):
-        pair.read(np.random.default_rng(1).integers(16, 37, 33))
+    for count in (33, 33, 16, 12, 2, 1):  # whose deep matrices are multiplied in parts, as a whole, and by streaming
+        pair.select(range(count), range(count))
+        pair.read(np.random.default_rng(1).integers(16, 37, count))
 
 
 @pytest.mark.parametrize("size", [1.0, 1e2, 1e4])

@@ -141,7 +141,7 @@ class PackedWeights:
     """
 
     def __init__(self) -> None:
-        self._packed: dict[tuple[Parameter, int], Packed] = {}
+        self._packed: dict[tuple[Parameter, int, int], Packed] = {}
         self._sample: Array | None = None
         self._bytes = 0
         self._recorder: tuple[Model, bool] | None = None
@@ -168,7 +168,7 @@ class PackedWeights:
 
     def for_rows(self, parameter: Parameter, weight: Array, rows: int, begin: int = 0) -> Array | Packed:
         """Return a weight (D, F), of a parameter from row `begin` on, in the form that multiplies `rows` rows best."""
-        key = parameter, begin
+        key = parameter, begin, len(weight)
         wanted = rows >= _LEAST_PACKED_ROWS and worth_packing(weight, rows)
         if wanted and key not in self._packed and self._bytes + weight.nbytes <= _MOST_PACKED_BYTES:
             self._packed[key] = pack(weight)
