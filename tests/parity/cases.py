@@ -4,7 +4,7 @@ Shared by `make.py`, which asks the reference, and by the tests, which know its 
 by the config.json of Hugging Face's format.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,10 +65,15 @@ class Case:
     dtype: str = "float32"  # of the stored weights
     begin: bool = False  # decoder-only: whether texts begin with bos_token_id
     forced_bos: int | None = None  # encoder-decoder: what every output begins with
+    searches: Sequence["Search"] | None = None  # those that are compared; None: all
 
     @property
     def is_seq2seq(self) -> bool:
         return self.config.get("is_encoder_decoder", False)
+
+    @property
+    def compared(self) -> Sequence["Search"]:
+        return SEARCHES if self.searches is None else self.searches
 
     @property
     def end_id(self) -> int:
@@ -90,6 +95,50 @@ class Case:
         """Control symbols other than the end mark. Our searches never write them; the reference's has to be told."""
         names = ("pad_token_id", "decoder_start_token_id" if self.is_seq2seq else "bos_token_id")
         return sorted({self.config.get(name) for name in names} - {None, self.end_id})
+
+
+@dataclass(frozen=True)
+class Search:
+    """Settings that both sides know by the same names."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in self.settings.items()) or "greedy"
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether scores depend on the ids that were read and written."""
+        return bool(self.settings.keys() & {"repetition_penalty", "no_repeat_ngram_size"})
+
+    @property
+    def beams(self) -> int:
+        return self.settings.get("num_beams", 1)
+
+
+def _beams(count: int, **settings: Any) -> Search:
+    """The whole n-best list of a beam search."""
+    return Search({"num_beams": count, "num_return_sequences": count, **settings})
+
+
+SEARCHES = [
+    Search(),
+    Search({"min_new_tokens": 9}),
+    Search({"max_new_tokens": 5}),
+    Search({"repetition_penalty": 1.6}),
+    Search({"no_repeat_ngram_size": 2}),
+    *(
+        _beams(count, early_stopping=rule, length_penalty=power)
+        for count in (2, 4)
+        for rule in (True, False, "never")
+        for power in (0.0, 1.0, 2.0)
+    ),
+    _beams(4, early_stopping=False, min_new_tokens=9),
+    _beams(3, early_stopping=True, min_new_tokens=2, max_new_tokens=5),
+    _beams(4, early_stopping=False, repetition_penalty=1.6),
+    _beams(2, early_stopping="never", no_repeat_ngram_size=2),
+    _beams(4, early_stopping="never", no_repeat_ngram_size=3, repetition_penalty=0.8, min_new_tokens=4),
+]
 
 
 CASES = {
@@ -216,49 +265,109 @@ CASES = {
     ),
 }
 
-
-@dataclass(frozen=True)
-class Search:
-    """Settings that both sides know by the same names."""
-
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return " ".join(f"{name}={value}" for name, value in self.settings.items()) or "greedy"
-
-    @property
-    def looks_back(self) -> bool:
-        """Whether scores depend on the ids that were read and written."""
-        return bool(self.settings.keys() & {"repetition_penalty", "no_repeat_ngram_size"})
-
-    @property
-    def beams(self) -> int:
-        return self.settings.get("num_beams", 1)
-
-
-def _beams(count: int, **settings: Any) -> Search:
-    """The whole n-best list of a beam search."""
-    return Search({"num_beams": count, "num_return_sequences": count, **settings})
-
-
-SEARCHES = [
-    Search(),
-    Search({"min_new_tokens": 9}),
-    Search({"max_new_tokens": 5}),
-    Search({"repetition_penalty": 1.6}),
-    Search({"no_repeat_ngram_size": 2}),
-    *(
-        _beams(count, early_stopping=rule, length_penalty=power)
-        for count in (2, 4)
-        for rule in (True, False, "never")
-        for power in (0.0, 1.0, 2.0)
+# Families that differ from one above in little: with a few searches, for those differ in nothing.
+_SOME = (SEARCHES[0], SEARCHES[-1])
+_FAMILY = {
+    "vocab_size": 41,
+    "hidden_size": 12,
+    "intermediate_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "num_key_value_heads": 1,
+    "max_position_embeddings": 32,
+    "rms_norm_eps": 1e-3,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+}
+FAMILIES = {
+    "mistral": Case(
+        {
+            **_FAMILY,
+            "architectures": ["MistralForCausalLM"],
+            "model_type": "mistral",
+            "rope_parameters": {"rope_type": "default", "rope_theta": 300.0},
+            "sliding_window": None,
+        },
+        seed=1,
+        end=1.5,
+        dtype="bfloat16",
+        begin=True,
+        searches=_SOME,
     ),
-    _beams(4, early_stopping=False, min_new_tokens=9),
-    _beams(3, early_stopping=True, min_new_tokens=2, max_new_tokens=5),
-    _beams(4, early_stopping=False, repetition_penalty=1.6),
-    _beams(2, early_stopping="never", no_repeat_ngram_size=2),
-    _beams(4, early_stopping="never", no_repeat_ngram_size=3, repetition_penalty=0.8, min_new_tokens=4),
-]
+    "qwen2": Case(
+        {
+            **_FAMILY,
+            "architectures": ["Qwen2ForCausalLM"],
+            "model_type": "qwen2",
+            "num_attention_heads": 6,
+            "num_key_value_heads": 2,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0},
+            "tie_word_embeddings": True,
+        },
+        seed=2,
+        end=1.5,
+        dtype="bfloat16",
+        searches=_SOME,
+    ),
+    "phi3": Case(
+        {
+            **_FAMILY,
+            "architectures": ["Phi3ForCausalLM"],
+            "model_type": "phi3",
+            "num_attention_heads": 2,
+            "num_key_value_heads": 2,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 1.0},
+            "original_max_position_embeddings": 32,
+        },
+        seed=1,
+        end=2.0,
+        dtype="bfloat16",
+        searches=_SOME,
+    ),
+    "gpt_bigcode": Case(
+        {
+            **_GPT2,
+            "architectures": ["GPTBigCodeForCausalLM"],
+            "model_type": "gpt_bigcode",
+            "vocab_size": 41,
+            "n_embd": 12,
+            "n_head": 3,
+            "n_inner": 16,
+            "activation_function": "gelu_pytorch_tanh",
+            "bos_token_id": 0,
+            "eos_token_id": 0,
+        },
+        seed=3,
+        end=2.0,
+        dtype="float16",
+        searches=_SOME,
+    ),
+    "opt": Case(
+        {
+            "architectures": ["OPTForCausalLM"],
+            "model_type": "opt",
+            "vocab_size": 41,
+            "hidden_size": 12,
+            "word_embed_proj_dim": 12,
+            "ffn_dim": 16,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 3,
+            "max_position_embeddings": 32,
+            "dropout": 0.0,
+            "bos_token_id": 2,
+            "eos_token_id": 2,
+            "pad_token_id": 1,
+        },
+        seed=5,
+        end=2.0,
+        dtype="float16",
+        begin=True,
+        # A penalty there sees that texts begin with the end mark.
+        searches=(SEARCHES[0], _beams(4, early_stopping=False)),
+    ),
+}
+CASES |= FAMILIES
 
 
 def searched(case: Case, inputs: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -88,7 +88,9 @@ def places(directory: Path, case: Case, scratch: Path) -> tuple[dict[str, Array]
     total, tensors, parts = 0, {}, {}
     with safe_open(directory / WEIGHTS, framework="numpy") as file:
         for name in sorted(file.keys()):
-            if name.endswith("embed_positions.weight"):  # sines that some files have, and that are checked
+            if case.is_seq2seq and name.endswith(
+                "embed_positions.weight"
+            ):  # sines that some files have, and that are checked
                 tensors[name] = file.get_tensor(name)
                 continue
             shape = file.get_slice(name).get_shape()

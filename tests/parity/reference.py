@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, GenerationConfig, PreTrainedModel
 
-from tests.parity.cases import MAX_NEW_TOKENS, SEARCHES, WEIGHTS, Case, Search, searched
+from tests.parity.cases import MAX_NEW_TOKENS, WEIGHTS, Case, Search, searched
 
 _IGNORED = -100  # a label that does not count
 _SOURCES = (3, 9, 1, 6, 5, 12)  # lengths, without marks
@@ -49,7 +49,7 @@ def _draw(name: str, shape: torch.Size, generator: np.random.Generator) -> np.nd
     if len(shape) == 1:
         is_gain = name.endswith("weight")
         return values * 0.25 + is_gain
-    if any(part in name for part in ("shared", "embed_tokens", "lm_head", "wte", "wpe")):
+    if any(part in name for part in ("shared", "embed_tokens", "lm_head", "wte", "wpe", "embed_positions")):
         return values * 0.7
     inputs = shape[0] if name.startswith("transformer.") else shape[1]  # GPT-2's maps are (inputs, outputs)
     return values * _GAIN / np.sqrt(inputs)
@@ -97,10 +97,10 @@ def searches(model: PreTrainedModel, case: Case, inputs: dict[str, np.ndarray]) 
     ids (searches, B, most hypotheses, MAX_NEW_TOKENS), -1 where nothing is, and scores (searches, B, most hypotheses).
     """
     texts, mask = searched(case, inputs)
-    count, most = len(texts), max(each.beams for each in SEARCHES)
-    ids = np.full((len(SEARCHES), count, most, MAX_NEW_TOKENS), -1, np.int8)
+    count, most = len(texts), max(each.beams for each in case.compared)
+    ids = np.full((len(case.compared), count, most, MAX_NEW_TOKENS), -1, np.int8)
     scores = np.full(ids.shape[:3], np.nan, np.float32)
-    for number, wanted in enumerate(SEARCHES):
+    for number, wanted in enumerate(case.compared):
         for text, hypotheses in enumerate(search(model, case, wanted, texts, mask)):
             for rank, (found, score) in enumerate(hypotheses):
                 ids[number, text, rank, : len(found)] = found
@@ -180,8 +180,13 @@ def stored_tensors(model: PreTrainedModel) -> dict[str, torch.Tensor]:
     return {
         name: tensor
         for name, tensor in sorted([*model.named_parameters(), *model.named_buffers()])
-        if name in model.state_dict() and name not in shared and "embed_positions" not in name
+        if name in model.state_dict() and name not in shared and not are_sines(name, model)
     }
+
+
+def are_sines(name: str, model: PreTrainedModel) -> bool:
+    """Whether a tensor holds positions that are computed: language models learn theirs."""
+    return model.config.is_encoder_decoder and "embed_positions" in name
 
 
 def _long(values: np.ndarray) -> torch.Tensor:

@@ -39,6 +39,17 @@ _ROTARY = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
+_OPT = {
+    "hidden_size": 16,
+    "ffn_dim": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 32,
+    "bos_token_id": 2,
+    "eos_token_id": 2,
+    "pad_token_id": 1,
+    "dropout": 0.0,
+}
 _SEQ2SEQ = {
     "d_model": 16,
     "encoder_layers": 1,
@@ -60,6 +71,11 @@ CASES = {
     "llama": ("llama", _ROTARY),
     "llama, biases of attention": ("llama", _ROTARY | {"attention_bias": True, "tie_word_embeddings": True}),
     "llama, biases of networks": ("llama", _ROTARY | {"mlp_bias": True}),
+    "mistral": ("mistral", _ROTARY | {"sliding_window": None}),
+    "qwen2": ("qwen2", _ROTARY),
+    "phi3": ("phi3", _ROTARY | {"pad_token_id": 0}),
+    "gpt_bigcode": ("gpt_bigcode", _GPT2),
+    "opt": ("opt", _OPT),
     "starcoder2": ("starcoder2", _ROTARY),
     "starcoder2, biases of norms": ("starcoder2", _ROTARY | {"use_bias": False}),
     "marian": ("marian", _SEQ2SEQ | {"scale_embedding": True}),
@@ -82,7 +98,7 @@ def test_fifty_updates_are_those_of_pytorch(name: str, tmp_path: Path) -> None:
     assert expected[-1] < 0.98 * expected[0]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     (tmp_path / "after").mkdir()
-    write_hugging_face(model, tmp_path / "after", vocabulary)
+    write_hugging_face(model, tmp_path / "after", vocabulary, came_as=type(theirs).__name__)
     again = type(theirs).from_pretrained(tmp_path / "after", dtype=torch.float32)
     assert {key: value.shape for key, value in again.state_dict().items()} == {
         key: value.shape for key, value in theirs.state_dict().items()

@@ -256,8 +256,10 @@ def _scale(source: VariableSource, side: str, width: int) -> bool:
 def _biases(source: VariableSource) -> set[str]:
     """Name the parts with biases, as `GPTConfig.bias_in` does: of those in layer norms, such as do something."""
     names = source.names()
-    biases = (name for name in names if name.endswith("/bias") and name != _BIAS)
-    found = {"feed_forward" if "/ffn/" in name else "attention" for name in biases}
+    biases = [name for name in names if name.endswith("/bias") and name != _BIAS]
+    of_both = any(name.endswith("self_attention/linear_1/bias") for name in biases)
+    attention = "attention" if of_both else "attention_input"
+    found = {"feed_forward" if "/ffn/" in name else attention for name in biases}
     return found | {"norms" for name in names if name.endswith("/beta") and source.tensor(name).any()}
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
+from toolkit.interop.architectures import Architecture, Setting
 from toolkit.interop.hugging_face_files import LM_HEAD, ForeignSettings, ForeignWeights, untied_note
-from toolkit.interop.mapping import OUTPUT, SOURCE, TARGET, Architecture, Setting, Table, Tensors
+from toolkit.interop.mapping import OUTPUT, SOURCE, TARGET, Table, Tensors
 from toolkit.models.base import LAYOUTS
 from toolkit.models.seq2seq import Seq2SeqConfig
 

@@ -84,7 +84,7 @@ def export_model(
         raise ConfigError(f"to is {to!r}: it must be one of {', '.join(get_args(Format))}")
     directory = Path(directory)
     check_new_directory(directory, "DIRECTORY")
-    loaded, tokenizer, notes, generation = read_model(model, _read_ours)
+    loaded, tokenizer, notes, metrics = read_model(model, _read_ours)
     with new_directory(directory) as new:
         if to == "ctranslate2":
             ctranslate2.write(loaded, tokenizer, new, half)
@@ -94,15 +94,16 @@ def export_model(
             if isinstance(loaded, GPT) and loaded.config.template == "control":
                 tokenizer = with_marks(tokenizer, marks_of("control"))
             order = Vocabulary(tuple(tokenizer.rows))
-        name = write_hugging_face(loaded, new, order, half, generation).name
+        generation, came_as = metrics.get("generation"), metrics.get("imported_from")
+        name = write_hugging_face(loaded, new, order, half, generation, came_as).name
         write_tokenizer(tokenizer, new, loaded.config)
         if not writes_template(tokenizer, loaded.config):
             notes = [*notes, _NO_TEMPLATE]
     return Exchanged(loaded, name, notes)
 
 
-def _read_ours(directory: Path) -> tuple[Model, Tokenizer, list[str], Any]:
-    """Read a model to export -> it, its tokenizer, notes, and its authors' settings of decoding."""
+def _read_ours(directory: Path) -> tuple[Model, Tokenizer, list[str], dict[str, Any]]:
+    """Read a model to export -> it, its tokenizer, notes, and what else is known of it."""
     model, notes = load_model(directory), []
     if isinstance(model, AutoEncoder):
         what = "an auto-encoder, which no other library has: only models of texts are exported"
@@ -114,7 +115,7 @@ def _read_ours(directory: Path) -> tuple[Model, Tokenizer, list[str], Any]:
         model, notes = model.language_model(), ["the critic, which only PPO needs, is left out"]
     tokenizer = load_tokenizer(directory)
     _check_sizes(model, tokenizer, directory)
-    return model, tokenizer, notes, read_metrics(directory).get("generation")
+    return model, tokenizer, notes, read_metrics(directory)
 
 
 def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, list[str], Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from safetensors.numpy import save
 
 from toolkit.errors import ConfigError, ModelError
 from toolkit.functional.arrays import Array
+from toolkit.interop.architectures import Architecture, missing
 from toolkit.interop.chat_templates import end_of
 from toolkit.interop.encoder_decoders import M2M100, Marian, Pegasus
 from toolkit.interop.hugging_face_files import (
@@ -23,15 +24,14 @@ from toolkit.interop.hugging_face_files import (
     kept_generation,
     own_settings,
 )
-from toolkit.interop.language_models import GPT2, Llama, Starcoder2
+from toolkit.interop.language_models import GPT2, OPT, GPTBigCode
 from toolkit.interop.mapping import (
     OUTPUT_BIAS,
-    Architecture,
-    features,
     read_entries,
     with_written_positions,
     write_entries,
 )
+from toolkit.interop.rotary_models import Llama, Mistral, Phi3, Qwen2, Starcoder2
 from toolkit.interop.vocabulary import Vocabulary, filled_model, in_foreign_order, in_own_order
 from toolkit.models.gpt import ABSENT
 from toolkit.models.seq2seq import Seq2SeqConfig
@@ -39,7 +39,20 @@ from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, is_larger, write_j
 from toolkit.nn.module import Model
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS
 
-ARCHITECTURES: tuple[Architecture, ...] = (Marian(), Pegasus(), M2M100(), GPT2(), Llama(), Starcoder2())
+# Of several that compute what a model of ours does, export takes the first.
+ARCHITECTURES: tuple[Architecture, ...] = (
+    Marian(),
+    Pegasus(),
+    M2M100(),
+    GPT2(),
+    Llama(),
+    Starcoder2(),
+    GPTBigCode(),
+    Qwen2(),
+    Mistral(),
+    Phi3(),
+    OPT(),
+)
 
 # Waves have no end: ours are written so far at least that encoder-decoders there read what ours read.
 _LEAST_POSITIONS = 1024
@@ -151,11 +164,13 @@ def write_hugging_face(
     vocabulary: Vocabulary | None = None,
     half: bool = False,
     generation: object = None,
+    came_as: object = None,
 ) -> Architecture:
     """Write a model into an existing directory for `from_pretrained` -> the class that it is there.
 
     vocabulary: the layout that an imported model came with, which it gets back; None: ours, as it is. half: float16.
-    generation: how to decode, as an imported model has brought it along.
+    generation: how to decode, as an imported model has brought it along. came_as: the name of the class that it was,
+    which it is again if that computes it.
 
     Raises ModelError where no class computes what the model does, and for weights beyond the range of float16.
     """
@@ -168,7 +183,7 @@ def write_hugging_face(
         own = {OWN_ENTRY: own_settings(model.config)}
         if isinstance(config, Seq2SeqConfig):
             config = replace(config, max_length=max(config.max_length, _LEAST_POSITIONS))
-    architecture = fitting_architecture(config)
+    architecture = fitting_architecture(config, came_as)
     dtype = np.float16 if half else np.float32
     (directory / WEIGHTS_FILE).write_bytes(_serialised(architecture, config, arrays, dtype))
     ids = {"pad": PAD, "bos": BOS, "eos": EOS} | ({"decoder_start": BOS} if isinstance(config, Seq2SeqConfig) else {})
@@ -207,12 +222,15 @@ def architecture_of(settings: ForeignSettings) -> Architecture:
     raise ModelError(f"{settings.path} describes a {name or model_type}: this toolkit reads {known}")
 
 
-def fitting_architecture(config: Config) -> Architecture:
-    """Find the class that computes what a model of ours does.  Raises ModelError, with all reasons, where none does."""
+def fitting_architecture(config: Config, first: object = None) -> Architecture:
+    """Find the class that computes what a model of ours does.  first: the name of the one that is tried first.
+
+    Raises ModelError, with all reasons, where none does.
+    """
     reasons = []
-    for architecture in ARCHITECTURES:
+    for architecture in sorted(ARCHITECTURES, key=lambda each: each.name != first):
         if isinstance(config, architecture.config_class):
-            wrong = [feature for feature in features(config) if feature not in architecture.has]
+            wrong = missing(architecture, config)
             if not wrong:
                 return architecture
             reasons.append(f"{architecture.name} has no {' and no '.join(wrong)}")

@@ -1,9 +1,9 @@
 """A mapping language: which tensors and settings of other libraries are which of ours, read in both directions.
 
 A class of models elsewhere is described by three tables: `Tensors`, the names of the parts of its layers; a `Table`
-for each matrix with a row for every token; and a `Setting` for each entry of its config.json. Our own names of
-parameters stand in this file, once; `encoder_decoders`, `language_models` and `ctranslate2_spec` say what they are
-called there.
+for each matrix with a row for every token; and a `Setting` for each entry of its config.json (see `architectures`). Our
+own names of parameters stand in this file, once; `encoder_decoders`, `language_models`, `rotary_models` and
+`ctranslate2_spec` say what they are called there.
 
 Our linear maps are (inputs, outputs) and keep maps of one input together, queries, keys and values say, side by side
 in one matrix; elsewhere each is a tensor of its own, and often (outputs, inputs).
@@ -11,7 +11,7 @@ in one matrix; elsewhere each is a tensor of its own, and often (outputs, inputs
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,9 @@ from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.ctranslate2_file import VariableSource
-from toolkit.interop.hugging_face_files import Config, ForeignSettings, ForeignWeights
+from toolkit.interop.hugging_face_files import Config, ForeignWeights
 from toolkit.models.base import LAYOUTS
 from toolkit.models.gpt import GPTConfig
-from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import new_model
 
 Source = ForeignWeights | VariableSource
@@ -86,20 +85,22 @@ class Entry:
     """One parameter of ours, and the tensors that lie side by side in it, each with the shape of its part of ours.
 
     transposed: matrices are (outputs, inputs) there. optional: it may be missing there, and is zeros then.
+    unused: so many rows come first there that nothing reads.
     """
 
     ours: str
     theirs: Mapping[str, tuple[int, ...]]
     transposed: bool = False
     optional: bool = False
+    unused: int = 0
 
     def read(self, source: Source) -> Array:
         """Read our parameter.  Raises ModelError where a tensor is missing or has another shape."""
         parts = []
-        for name, shape in self.theirs.items():
+        for name, shape in self._stored.items():
             part = source.tensor(name, shape[::-1] if self.transposed else shape, not self.optional)
             part = np.zeros(shape, np.float32) if part is None else part
-            parts.append(part.T if self.transposed else part)
+            parts.append(part.T if self.transposed else part[self.unused :])
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
     def write(self, value: Array | None) -> Iterator[tuple[str, Array]]:
@@ -107,8 +108,14 @@ class Entry:
         begin = 0
         for name, shape in self.theirs.items():
             part = np.zeros(shape, np.float32) if value is None else value[..., begin : begin + shape[-1]]
+            part = np.concatenate([np.zeros_like(part[: self.unused]), part]) if self.unused else part
             yield name, part.T if self.transposed else part
             begin += shape[-1]
+
+    @property
+    def _stored(self) -> dict[str, tuple[int, ...]]:
+        """Their tensors as they are stored, before they are turned."""
+        return {name: (shape[0] + self.unused, *shape[1:]) for name, shape in self.theirs.items()}
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,8 @@ class Tensors:
     parts: the rest of the names, by the part of a layer; several names where several tensors are one of our matrices.
     norm: the norm after all layers. positions: the table of learned positions.
     map_ends, norm_ends: what the names of weights and biases end with. transposed: maps are (outputs, inputs).
-    optional_biases: files may leave out the biases of maps.
+    optional_biases: files may leave out the biases of maps. unused_positions: rows of the table of learned positions in
+    front of the first.
     """
 
     layer: str
@@ -153,14 +161,15 @@ class Tensors:
     norm_ends: tuple[str, str] = (".weight", ".bias")
     transposed: bool = True
     optional_biases: bool = False
+    unused_positions: int = 0
 
     def entries(
         self, config: Config, shapes: Mapping[str, tuple[int, ...]], biased: Collection[str] = ("map", "norm")
     ) -> Iterator[Entry]:
         """Yield everything but the tables of tokens.
 
-        shapes: of our parameters; a part that we have not is left out. biased: which of "map" and "norm" have biases
-        there even where ours have none, so that there is an entry for each.
+        shapes: of our parameters; a part that we have not is left out. biased: which of "map" and "norm", or which
+        parts, have biases there even where ours have none, so that there is an entry for each.
         """
         for ours, part, side, layer in _modules(config):
             begin, names = ("", self.norm) if part == "norm" else (self.layer, self.parts.get(part, ()))
@@ -175,12 +184,12 @@ class Tensors:
             weight_end, bias_end = self.norm_ends if is_norm else self.map_ends
             matrices = {f"{name}{weight_end}": (*inputs, width) for name, width in widths.items()}
             yield Entry(weight, matrices, self.transposed and not is_norm)
-            if bias in shapes or ("norm" if is_norm else "map") in biased:
+            if bias in shapes or ("norm" if is_norm else "map") in biased or part in biased:
                 vectors = {f"{name}{bias_end}": (width,) for name, width in widths.items()}
                 yield Entry(bias, vectors, optional=self.optional_biases and not is_norm)
         for stack in stacks(config).values() if self.positions else ():
             if stack.positions in shapes:
-                yield Entry(stack.positions, {self.positions: shapes[stack.positions]})
+                yield Entry(stack.positions, {self.positions: shapes[stack.positions]}, unused=self.unused_positions)
 
 
 Entries = Callable[[Config, Mapping[str, tuple[int, ...]]], Iterator[Entry]]
@@ -207,122 +216,6 @@ def _shares(total: int, parts: int, width: int) -> list[int]:
     if parts == 3:
         return [width, (total - width) // 2, (total - width) // 2]
     return [total // parts] * parts
-
-
-# Activations that we have, by their names in transformers; the first name of each is the one that is written.
-_ACTIVATIONS = {
-    "relu": ("relu",),
-    "gelu": ("gelu", "gelu_python"),
-    "gelu_tanh": ("gelu_pytorch_tanh", "gelu_new", "gelu_python_tanh", "gelu_fast", "gelu_accurate"),
-    "silu": ("silu", "swish"),
-}
-
-
-@dataclass(frozen=True)
-class Setting:
-    """An entry of config.json that is a field of our config; one without `ours` is written only.
-
-    default: the value where config.json has none, of the type that it must have, or a function of the fields found so
-    far. A whole number must be at least 1. same: other entries, which must be there with the same value or not at all.
-    value: what is written, or a function of our config that gives it; the field, if there is one and no function.
-    """
-
-    theirs: str
-    ours: str | None = None
-    default: Any = None
-    same: tuple[str, ...] = ()
-    value: Any = None
-
-    def read(self, settings: ForeignSettings, found: Mapping[str, Any]) -> dict[str, Any]:
-        """Give our fields.  Raises ModelError for a value of another type, and for an activation that we have not."""
-        if self.ours is None:
-            return {}
-        default = self.default(found) if callable(self.default) else self.default
-        value = settings.count(self.theirs, default) if type(default) is int else settings.get(self.theirs, default)
-        for name in self.same:
-            settings.expect(name, value)
-        if self.ours == "activation":
-            ours = {name: each for each, names in _ACTIVATIONS.items() for name in names}
-            if value not in ours:
-                what = f"{settings.path} has {self.theirs} {value!r}"
-                raise ModelError(f"{what}: this toolkit has no such activation, only {', '.join(ours)}")
-            value = ours[value]
-        return {self.ours: value}
-
-    def write(self, config: Config) -> dict[str, Any]:
-        """Give their entries."""
-        value = self.value if self.ours is None else getattr(config, self.ours)
-        value = self.value(config) if callable(self.value) else value
-        if self.ours == "activation":
-            value = _ACTIVATIONS[value][0]
-        return dict.fromkeys((self.theirs, *self.same), value)
-
-
-class Architecture:
-    """One class of transformers.  Most of a subclass is data."""
-
-    name: ClassVar[str]
-    model_type: ClassVar[str]
-    config_class: ClassVar[type]
-    prefix: ClassVar[str] = ""  # of the names of its tensors, where files may leave it out
-    begins_texts: ClassVar[bool] = True  # its texts usually begin with their begin token
-    output_bias: ClassVar[str | None] = None  # the tensor that is added to the scores of tokens
-    redundant: ClassVar[tuple[str, ...]] = ()  # ends of the names of tensors that say nothing
-
-    has: ClassVar[set[str]]  # features, as `features` calls them, that its models may have
-    fields: ClassVar[Mapping[str, Any]] = {}  # of our config, alike in all models of the class
-    settings: ClassVar[tuple[Setting, ...]]  # of config.json, in the order in which they are written
-    expected: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # settings that have one of these values if any
-    aliases: ClassVar[Mapping[str, str]] = {}  # other names of settings, which config.json may use
-
-    tensors: ClassVar[Tensors]
-    tables: ClassVar[Mapping[Any, tuple[Table, ...]]]  # by `config.tie`
-
-    def read_config(self, settings: ForeignSettings, weights: ForeignWeights) -> Config:
-        """Give our settings for a model of theirs, its vocabulary as it is there.
-
-        Raises ModelError for settings without a counterpart.
-        """
-        for name, allowed in self.expected.items():
-            settings.expect(name, *allowed)
-        found = dict(self.fields)
-        for each in self.settings:
-            found |= each.read(settings, found)
-        return self.config_class(**found | self.derived(settings, weights, found))
-
-    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the fields of our config that follow from more than one setting.  Raises ModelError as `read_config`."""
-        raise NotImplementedError
-
-    def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: Config) -> list[str]:
-        """Say in sentences where the model here differs from its config.json."""
-        return []
-
-    def entries(self, config: Config, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
-        """Yield all but the tables of tokens.  shapes: of our parameters."""
-        return self.tensors.entries(config, shapes)
-
-    def check_unread(self, weights: ForeignWeights, config: Config) -> None:
-        """Raises ModelError for tensors that were not read, unless they say nothing that is not known anyway."""
-        unknown = [name for name in sorted(weights.unread) if not self.is_redundant(name, weights, config)]
-        if unknown:
-            raise ModelError(
-                f"{weights.where(unknown[0])} has tensors that a {self.name} of this toolkit has no place for "
-                f"({len(unknown)}), such as {unknown[0]}"
-            )
-
-    def is_redundant(self, name: str, weights: ForeignWeights, config: Config) -> bool:
-        return name.endswith(self.redundant)
-
-
-def features(config: Config) -> list[str]:
-    """Name what a model has that classes of transformers differ in."""
-    if isinstance(config, Seq2SeqConfig):
-        found = [f"{config.norm_position}-norm", f"{config.positions} positions"]
-        return found + ["output_bias"] * config.output_bias
-    found = [f"{config.positions} positions", "RMSNorm" if config.norm == "rms" else "LayerNorm", config.activation]
-    found += ["grouped queries"] * (config.num_key_value_heads not in (0, config.num_heads))
-    return found + ["output_bias"] * config.output_bias
 
 
 _SMALL_TABLE = 1 << 20  # numbers that no model is too small for

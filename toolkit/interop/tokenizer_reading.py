@@ -207,6 +207,7 @@ def _content(token: Any) -> str | None:
     return token if isinstance(token, str) else None
 
 
+_BEGINNING = ("llama", "mistral", "phi3")  # whose tokenizers begin texts with <s>, where they do not say
 _MODELS = (FILE_NAME, "spiece.model", "sentencepiece.model", "sentencepiece.bpe.model")
 _USUAL = {"pad": "<pad>", "unk": "<unk>", "eos": "</s>"}  # Marian's special tokens
 
@@ -318,7 +319,7 @@ def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
     known = {role: foreign(index) for role, index in special.items() if index >= 0}
     vocabulary = found.vocabulary(tokens, known, {"bos": first})
     tokenizer = _pieces(tokens, vocabulary, found.path / name)
-    begin = model_type == "llama" if begin is None else begin
+    begin = model_type in _BEGINNING if begin is None else begin
     return ReadTokenizer(tokenizer, vocabulary, begin, tokens, has_other_template=found.chat_template is not None)
 
 

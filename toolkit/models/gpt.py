@@ -43,7 +43,8 @@ class GPTConfig(ModelConfig):
     norm: Literal["layer", "rms"] = "layer"
     norm_eps: float = 1e-5  # added to a variance or mean square before its root is taken
     bias: bool = False  # biases in linear maps and layer norms
-    bias_in: Literal["all", "attention", "feed_forward", "norms"] = "all"  # of these, which have biases, if bias is
+    # Of these, which have biases, if bias is; attention_input: queries, keys and values alone.
+    bias_in: Literal["all", "attention", "attention_input", "feed_forward", "norms"] = "all"
     positions: Literal["learned", "sinusoidal", "sinusoidal_halves", "rotary"] = "rotary"
     rotary_base: float = 10000.0  # rotary positions: the longest wave has 2π times this many tokens
     max_length: int = 256  # T, the context: the most tokens that are read at once
@@ -72,8 +73,11 @@ class GPTConfig(ModelConfig):
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be a number above 0")
 
     def has_bias(self, part: str) -> bool:
-        """True where the maps of "attention" or "feed_forward", or the layer "norms", have biases."""
-        return self.bias and self.bias_in in ("all", part)
+        """True where the maps of "feed_forward", the two of "attention" or the first of them, "attention_input", or the
+        layer "norms", have biases.
+        """
+        wider = ("attention",) if part == "attention_input" else ()
+        return self.bias and self.bias_in in ("all", part, *wider)
 
 
 class GPTBatch(NamedTuple):
@@ -166,12 +170,13 @@ def _block(config: GPTConfig, rotary: RotaryPositions | None) -> Block:
         config.d_model,
         config.num_heads,
         config.attention_dropout,
-        config.has_bias("attention"),
+        config.has_bias("attention_input"),
         causal=True,
         num_key_value_heads=config.num_key_value_heads,
         rotary=rotary,
         initial=initial,
         output_initial=output_initial,
+        output_bias=config.has_bias("attention"),
     )
     feed_forward = FeedForward(
         config.d_model,

@@ -72,7 +72,8 @@ class SelfAttention(_Attention):
     Shapes: (N, D) -> (N, D). One product gives queries, keys and values, (N, D + 2·G·K). Where `rows` has a cache, keys
     and values are added to it, and what it already held is attended to as well.
     num_key_value_heads: G, a divisor of `num_heads`; 0 is as many. rotary: turns queries and keys by their positions.
-    initial, output_initial: of the first and the last projection, where they are not Xavier's.
+    initial, output_initial: of the first and the last projection, where they are not Xavier's. output_bias: whether the
+    last has a bias; None: as the first.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class SelfAttention(_Attention):
         rotary: RotaryPositions | None = None,
         initial: Initializer | None = None,
         output_initial: Initializer | None = None,
+        output_bias: bool | None = None,
     ):
         super().__init__(d_model, num_heads, dropout)
         self.causal, self.rotary = causal, rotary
@@ -93,7 +95,7 @@ class SelfAttention(_Attention):
         self._bounds = [d_model, d_model + d_key_value]  # where keys and values begin in the product
         initial = initial or xavier_uniform(d_model, d_model)
         self.query_key_value = Linear(d_model, d_model + 2 * d_key_value, bias, initial, splits=self._bounds)
-        self.output = Linear(d_model, d_model, bias, output_initial)
+        self.output = Linear(d_model, d_model, bias if output_bias is None else output_bias, output_initial)
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
         projected = self.query_key_value.forward(x, tape)

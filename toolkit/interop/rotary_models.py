@@ -1,0 +1,267 @@
+"""The language models of transformers with rotary positions, each as a table in the language of `mapping`.
+
+Llama and what is made like it, and Starcoder2.
+"""
+# ruff: noqa: RUF012  (the classes are tables)
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from toolkit.errors import ModelError
+from toolkit.interop.architectures import Setting
+from toolkit.interop.hugging_face_files import ForeignSettings, ForeignWeights
+from toolkit.interop.language_models import (
+    BIASES,
+    GROUPED,
+    INPUT_BIASES,
+    PLAIN_ACTIVATIONS,
+    LanguageModel,
+    biased_parts,
+    language_model_tables,
+)
+from toolkit.interop.mapping import Entry, Tensors
+from toolkit.models.gpt import GPTConfig
+
+_PARTS = {
+    "attention_norm": "input_layernorm",
+    "attention_input": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "attention_output": "self_attn.o_proj",
+    "feed_forward_norm": "post_attention_layernorm",
+}
+
+Groups = int | Callable[[Mapping[str, Any]], int]
+
+
+def _as_many(found: Mapping[str, Any]) -> int:
+    return found["num_heads"]
+
+
+def _settings(
+    vocab_size: int, d_model: int, layers: int, num_heads: int, groups: Groups, d_ff: int, max_length: int
+) -> tuple[Setting, ...]:
+    """Give the settings that all classes share, from what stands for those that config.json leaves out.
+
+    groups: heads of keys and values.
+    """
+    shared = "num_key_value_heads"
+    return (
+        Setting("vocab_size", "vocab_size", vocab_size),
+        Setting("hidden_size", "d_model", d_model),
+        Setting("num_hidden_layers", "layers", layers),
+        Setting("num_attention_heads", "num_heads", num_heads),
+        Setting(shared, shared, groups, value=lambda c: c.num_key_value_heads or c.num_heads),
+        Setting("intermediate_size", "d_ff", d_ff),
+        Setting("max_position_embeddings", "max_length", max_length),
+        Setting("rope_theta", value=lambda config: config.rotary_base),
+        Setting("rope_parameters", value=lambda config: {"rope_type": "default", "rope_theta": config.rotary_base}),
+        Setting("tie_word_embeddings", value=lambda config: config.tie),
+        Setting("attention_dropout", "attention_dropout", 0.0),
+    )
+
+
+class _Rotary(LanguageModel):
+    """All share rotary positions, grouped queries, and most names."""
+
+    redundant = (".rotary_emb.inv_freq",)  # files of the first years hold how fast the rotary positions turn
+    usual_window: int | None = None  # of attention, where config.json does not say
+    tables = language_model_tables("model.embed_tokens.weight")
+
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
+        settings.expect("head_dim", None, found["d_model"] // found["num_heads"])
+        settings.expect("per_layer_config", None)
+        context, grouped = found["max_length"], found["num_key_value_heads"] != found["num_heads"]
+        return {
+            **super().derived(settings, weights, found),
+            "num_key_value_heads": found["num_key_value_heads"] if grouped else 0,
+            "rotary_base": _rotary_base(settings),
+            "max_length": min([context, *self._shorter_contexts(settings, context).values()]),
+        }
+
+    def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: GPTConfig) -> list[str]:
+        (context,) = (each.read(settings, {}) for each in self.settings if each.theirs == "max_position_embeddings")
+        shorter = self._shorter_contexts(settings, context["max_length"]).items()
+        return [
+            *super().notes(settings, weights, config),
+            *(f"{why}: it reads at most {most:,} tokens here" for why, most in shorter),
+        ]
+
+    def window(self, settings: ForeignSettings, context: int) -> int:
+        """Give how many tokens attention looks back at, `context` where it has no window.
+
+        Raises ModelError where its layers differ.
+        """
+        kinds = settings.values.get("layer_types")
+        settings.expect("layer_types", None, ["full_attention"] * (len(kinds) if isinstance(kinds, list) else 0))
+        usual = context if "sliding_window" in settings.values else self.usual_window or context
+        return settings.count("sliding_window", usual)
+
+    def _shorter_contexts(self, settings: ForeignSettings, context: int) -> dict[str, int]:
+        """Say why a model reads fewer tokens here than elsewhere, and how many: so far both compute the same."""
+        found = {}
+        window = self.window(settings, context)
+        if window < context:
+            found[f"it attends to no more than {window:,} tokens (sliding_window)"] = window
+        _, section, kind = _rotary(settings)
+        if kind == "dynamic":
+            original = section.get("original_max_position_embeddings")
+            most = context if original is None else settings.typed("original_max_position_embeddings", original, 0)
+            found["its rotary positions are stretched in longer texts (dynamic)"] = min(most, context)
+        return found
+
+
+class Llama(_Rotary):
+    """Touvron et al. 2023.  All that is made like it has its RMS norms and gated networks."""
+
+    name, model_type = "LlamaForCausalLM", "llama"
+    ties = False
+    has = {"rotary positions", "RMSNorm", "swiglu", *GROUPED, *BIASES}
+    fields = {"positions": "rotary", "norm": "rms", "activation": "swiglu"}
+    settings = (
+        *_settings(32000, 4096, 32, 32, _as_many, 11008, 2048),
+        Setting("hidden_act", value="silu"),
+        Setting("rms_norm_eps", "norm_eps", 1e-6),
+        Setting("attention_bias", value=lambda config: config.has_bias("attention")),
+        Setting("mlp_bias", value=lambda config: config.has_bias("feed_forward")),
+        Setting("head_dim", value=lambda config: config.d_model // config.num_heads),
+    )
+    expected = {"hidden_act": ("silu", "swish"), "pretraining_tp": (1,)}
+    tensors = Tensors(
+        layer="model.layers.{layer}.",
+        parts={**_PARTS, "up": ("mlp.gate_proj", "mlp.up_proj"), "down": "mlp.down_proj"},
+        norm="model.norm",
+    )
+    biases: Mapping[str, str] = {"attention": "attention_bias", "feed_forward": "mlp_bias"}  # settings, by part
+
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
+        biases = [part for part, name in self.biases.items() if settings.get(name, False)]
+        where = {"bias": bool(biases), "bias_in": "all" if len(biases) != 1 else biases[0]}
+        return super().derived(settings, weights, found) | where
+
+    def entries(self, config: GPTConfig, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
+        return self.tensors.entries(config, shapes, biased=())
+
+
+class Mistral(Llama):
+    """Jiang et al. 2023: Llama, with a window of attention that the later ones have not."""
+
+    name, model_type = "MistralForCausalLM", "mistral"
+    usual_window = 4096
+    has = Llama.has - BIASES
+    biases = {}
+    settings = (
+        *_settings(32000, 4096, 32, 32, 8, 14336, 131072),
+        Setting("hidden_act", value="silu"),
+        Setting("rms_norm_eps", "norm_eps", 1e-6),
+        Setting("head_dim", value=lambda config: config.d_model // config.num_heads),
+        Setting("sliding_window", value=None),
+    )
+
+
+class Qwen2(Llama):
+    """Yang et al. 2024: Llama, with biases of queries, keys and values, and a window in some layers."""
+
+    name, model_type = "Qwen2ForCausalLM", "qwen2"
+    begins_texts = False
+    has = Llama.has - BIASES | {INPUT_BIASES}
+    settings = (
+        *_settings(151936, 4096, 32, 32, 32, 22016, 32768),
+        Setting("hidden_act", value="silu"),
+        Setting("rms_norm_eps", "norm_eps", 1e-6),
+        Setting("use_sliding_window", value=False),
+    )
+
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
+        return super().derived(settings, weights, found) | {"bias": True, "bias_in": "attention_input"}
+
+    def window(self, settings: ForeignSettings, context: int) -> int:
+        """As above; of a model whose layers differ, the window of those that have one."""
+        usual = "full_attention"
+        if not settings.get("use_sliding_window", False):
+            return context
+        kinds = settings.values.get("layer_types")
+        if kinds is None:
+            first = settings.get("max_window_layers", 28)
+            kinds = ["sliding_attention"] * (settings.count("num_hidden_layers", 32) - first)
+        settings.expect("layer_types", None, kinds if isinstance(kinds, list) else [usual])
+        return settings.count("sliding_window", 4096) if "sliding_attention" in kinds else context
+
+    def entries(self, config: GPTConfig, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
+        return self.tensors.entries(config, shapes, biased=("attention_input",))
+
+
+class Phi3(Llama):
+    """Abdin et al. 2024: Llama, with the maps of one input in one tensor, as ours."""
+
+    name, model_type = "Phi3ForCausalLM", "phi3"
+    begins_texts = False
+    has = Mistral.has
+    biases = {}
+    settings = (
+        *_settings(32064, 3072, 32, 32, _as_many, 8192, 4096),
+        Setting("hidden_act", value="silu"),
+        Setting("rms_norm_eps", "norm_eps", 1e-5),
+        Setting("resid_pdrop", "residual_dropout", 0.0),
+        Setting("sliding_window", value=None),
+    )
+    tensors = Tensors(
+        layer="model.layers.{layer}.",
+        parts={**_PARTS, "attention_input": "self_attn.qkv_proj", "up": "mlp.gate_up_proj", "down": "mlp.down_proj"},
+        norm="model.norm",
+    )
+
+
+class Starcoder2(_Rotary):
+    """Lozhkov et al. 2024: Llama's positions and grouped queries, with GPT-2's norms and feed-forward networks."""
+
+    name, model_type = "Starcoder2ForCausalLM", "starcoder2"
+    begins_texts = False
+    has = {"rotary positions", "LayerNorm", INPUT_BIASES, *GROUPED, *BIASES, *PLAIN_ACTIVATIONS}
+    fields = {"positions": "rotary"}
+    settings = (
+        *_settings(49152, 3072, 30, 24, 2, 12288, 4096),
+        Setting("hidden_act", "activation", "gelu_pytorch_tanh"),
+        Setting("norm_epsilon", "norm_eps", 1e-5),
+        Setting("use_bias", value=lambda config: "map" in biased_parts(config)),
+        Setting("sliding_window", value=None),
+        Setting("embedding_dropout", "embedding_dropout", 0.0),
+        Setting("residual_dropout", "residual_dropout", 0.0),
+    )
+    tensors = Tensors(
+        layer="model.layers.{layer}.",
+        parts={**_PARTS, "up": "mlp.c_fc", "down": "mlp.c_proj"},
+        norm="model.norm",
+    )
+
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
+        bias, norm_biases = settings.get("use_bias", True), (name for name in weights if name.endswith("norm.bias"))
+        has_any = bias or not settings.is_own or any(weights[name].any() for name in norm_biases)
+        return super().derived(settings, weights, found) | {"bias": has_any, "bias_in": "all" if bias else "norms"}
+
+    def entries(self, config: GPTConfig, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
+        """Yield biases of norms even where nothing else has any, and those of maps everywhere or nowhere."""
+        return self.tensors.entries(config, shapes, biased=biased_parts(config))
+
+
+def _rotary(settings: ForeignSettings) -> tuple[str, dict[str, Any], Any]:
+    """Read the section on rotary positions, under the one of two names that counts -> that name, it, and their kind."""
+    scaling = settings.section("rope_scaling")
+    name, section = "rope_scaling" if scaling else "rope_parameters", scaling or settings.section("rope_parameters")
+    return name, section, section.get("rope_type", section.get("type", "default"))
+
+
+def _rotary_base(settings: ForeignSettings) -> float:
+    """Read the base of the wave lengths.
+
+    Raises ModelError for positions that are scaled within the context or turn only a part of each head.
+    """
+    name, section, kind = _rotary(settings)
+    if kind not in ("default", "dynamic"):
+        raise ModelError(f"{settings.path} has {name} of type {kind!r}: this toolkit has plain rotary positions only")
+    part = section.get("partial_rotary_factor", settings.values.get("partial_rotary_factor"))
+    if part not in (None, 1):
+        raise ModelError(
+            f"{settings.path} has partial_rotary_factor {part!r:.20}: this toolkit has plain rotary positions only, "
+            "which turn whole heads"
+        )
+    base = section.get("rope_theta")
+    return settings.get("rope_theta", 10000.0) if base is None else settings.typed("rope_theta", base, 10000.0)
