@@ -20,7 +20,7 @@ from toolkit.models import storage
 from toolkit.models.reward import ActorCritic, ActorCriticConfig, RewardConfig, RewardModel, settings_like
 from toolkit.models.storage import load_model, save_model
 from toolkit.tokenization import SentencePieceTokenizer
-from toolkit.translator import READING_LIMIT
+from toolkit.translation_reader import READING_LIMIT
 
 ENGLISH = ("I am a boy.", "She eats rice.", "Where do you go?", "He drinks water, and she drinks tea.")
 

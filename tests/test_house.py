@@ -10,7 +10,7 @@ from tests.house import CLONE, module_name, room_imports
 FLOORS = (
     *("toolkit", "process", "display", "errors", "untrusted", "tensors", "files", "parallel", "plain"),
     *("functional", "proof", "nn", "tokenization", "models", "data", "decoding", "evaluation", "training"),
-    *("text_model", "outputs", "translator", "chat", "language_model", "api"),
+    *("text_model", "outputs", "translation_reader", "translator", "chat", "language_model", "api"),
     *("preference", "interop", "explain", "recipes", "commands"),
 )
 

@@ -1,11 +1,15 @@
 """The outputs of a model: a translation or a continuation with its tokens, and how probable the model finds them."""
 
-from collections.abc import Sequence
+import heapq
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import chain, islice
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from toolkit.data.sentence_boundaries import DividedText
 from toolkit.data.sentences import sentence_text
 from toolkit.decoding import Hypothesis
 from toolkit.functional.arrays import Array
@@ -22,6 +26,11 @@ class Translation:
 
     `log_prob` is the sum of the log-probabilities of all tokens, EOS included, and `score` that divided by the length
     penalty. Attention and alignment are there where they were asked for.
+
+    `segments` is there where the text is not one sentence as a whole, and has each sentence with its own translation.
+    The text is then what they give, with what stood between them; ids, tokens and log-probabilities are those of all,
+    EOS after each; the score is the mean of theirs; `alignment` counts the words of the whole text, and attention is
+    theirs alone.
     """
 
     text: str
@@ -34,6 +43,7 @@ class Translation:
     source_tokens: list[str] | None = None  # EOS included
     attention: Array | None = None  # (tokens, source tokens): how far each token looks at each; rows sum to 1
     alignment: list[tuple[int, int]] | None = None  # (source word, target word), counted from 0
+    segments: list["Segment"] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give what `toolkit translate --json` prints of it: probabilities to six digits, attention to four."""
@@ -41,7 +51,10 @@ class Translation:
         if self.attention is not None:
             record["source_tokens"] = self.source_tokens
             record["attention"] = rounded_rows(self.attention).tolist()
+        if self.alignment is not None:
             record["alignment"] = self.alignment
+        if self.segments is not None:
+            record["segments"] = [each.to_dict() for each in self.segments]
         return record
 
     def __eq__(self, other: object) -> bool:
@@ -52,11 +65,114 @@ class Translation:
         return one == two and np.array_equal(self.attention, other.attention)
 
 
+class Segment(NamedTuple):
+    """A sentence of a text, and its translation."""
+
+    source: str
+    start: int  # its place in the text, in characters; `end` is the place after it
+    end: int
+    translation: Translation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what stands for it in the JSON of the whole."""
+        return {"source": self.source, "start": self.start, "end": self.end, **self.translation.to_dict()}
+
+
 def translation(hypothesis: Hypothesis, tokenizer: Tokenizer) -> Translation:
     """Add the text and the tokens to a hypothesis."""
     ids = [*hypothesis.ids, EOS][: len(hypothesis.token_log_probs)]
     text = sentence_text(tokenizer, hypothesis.ids)
     return Translation(text, tokens=[*map(tokenizer.piece, ids)], **hypothesis._replace(ids=ids)._asdict())
+
+
+def joined_translation(divided: DividedText, parts: Sequence[Translation]) -> Translation:
+    """Join the translations of the sentences of a text; of a text that is one sentence as a whole, it is that one's."""
+    if divided.is_whole:
+        return parts[0]
+    places = zip(divided.sentences, divided.spans, parts, strict=True)
+    texts = [each.text for each in parts]
+    return Translation(
+        text=divided.joined(texts),
+        score=math.fsum(each.score for each in parts) / max(len(parts), 1),
+        log_prob=math.fsum(chain.from_iterable(each.token_log_probs for each in parts)),
+        finished=all(each.finished for each in parts),
+        ids=[*chain.from_iterable(each.ids for each in parts)],
+        tokens=[*chain.from_iterable(each.tokens for each in parts)],
+        token_log_probs=[*chain.from_iterable(each.token_log_probs for each in parts)],
+        alignment=_joined_alignment(divided, texts, [each.alignment for each in parts]),
+        segments=[Segment(sentence, *span, each) for sentence, span, each in places],
+    )
+
+
+def _joined_alignment(
+    divided: DividedText, texts: Sequence[str], alignments: Sequence[list[tuple[int, int]] | None]
+) -> list[tuple[int, int]] | None:
+    if any(each is None for each in alignments):
+        return None
+    firsts = zip(_first_words(divided.parts()), _first_words(divided.parts(texts)), alignments, strict=True)
+    return [(one + source, two + target) for one, two, pairs in firsts for source, target in pairs or ()]
+
+
+def _first_words(parts: Sequence[str]) -> list[int]:
+    """Number the word that each sentence among the parts of a text begins with or in, as splitting counts the words."""
+    numbers, count, within = [], 0, False
+    for part in parts:
+        continued = within and not part[:1].isspace()
+        numbers.append(count - continued)
+        count += len(part.split()) - (continued and part != "")
+        within = not part[-1].isspace() if part else within
+    return numbers[1::2]
+
+
+def best_translations(text: DividedText, groups: Sequence[Sequence[Translation]], count: int) -> list[Translation]:
+    """Give the best translations of a text, of those that were found of its sentences; none of a blank one."""
+    if not text.text.strip():
+        return []
+    return [*islice(distinct(joined_translation(text, parts) for parts in _combinations(groups)), count)]
+
+
+def sampled_translations(text: DividedText, groups: Sequence[Sequence[Translation]], count: int) -> list[Translation]:
+    """Give samples of a text, each of one sample of every sentence, the one of the largest score first.
+
+    The samples of a sentence are sorted: the best of all together would not be one that was drawn. So the later
+    sentences are taken in an order that says nothing about their scores.
+    """
+    if not text.text.strip():
+        return []
+    orders = [range(count), *(np.random.default_rng(place).permutation(count) for place in range(1, len(groups)))]
+    parts = ([group[order[each]] for group, order in zip(groups, orders, strict=False)] for each in range(count))
+    return sorted((joined_translation(text, part) for part in parts), key=lambda each: -each.score)
+
+
+def _combinations(groups: Sequence[Sequence[Translation]]) -> Iterator[tuple[Translation, ...]]:
+    """Yield the combinations of one translation from each group, by the sum of their scores, the largest first.
+
+    The groups are sorted by score. Combinations are made as they are asked for: from each, those that take the next one
+    of one group, which is no earlier group than the one that was changed last, so that each is made once.
+    """
+
+    def entry(places: tuple[int, ...], last: int) -> tuple[float, tuple[int, ...], int]:
+        scores = (group[place].score for group, place in zip(groups, places, strict=True))
+        return -math.fsum(scores), places, last
+
+    if not all(groups):
+        return
+    waiting = [entry((0,) * len(groups), 0)]
+    while waiting:
+        _, places, last = heapq.heappop(waiting)
+        yield tuple(group[place] for group, place in zip(groups, places, strict=True))
+        for number in range(last, len(groups)):
+            if places[number] + 1 < len(groups[number]):
+                heapq.heappush(waiting, entry((*places[:number], places[number] + 1, *places[number + 1 :]), number))
+
+
+def distinct(translations: Iterable[Translation]) -> Iterator[Translation]:
+    """Yield the first translation of each text."""
+    seen = set()
+    for each in translations:
+        if each.text not in seen:
+            seen.add(each.text)
+            yield each
 
 
 def rounded_rows(rows: Array) -> Array:

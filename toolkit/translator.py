@@ -6,9 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, TypedDict, Unpack, overload
 
-import numpy as np
-
-from toolkit.data.sentences import sentence_ids, sentence_text
+from toolkit.data.sentences import sentence_text
 from toolkit.decoding import (
     GenerationConfig,
     GenerationSettings,
@@ -23,19 +21,23 @@ from toolkit.decoding.generation import SENTENCES_AT_ONCE as BATCH_SIZE
 from toolkit.decoding.generation import SharedDecoding
 from toolkit.decoding.step import PackedWeights
 from toolkit.display import counted
-from toolkit.errors import ConfigError, DataError, LengthError
+from toolkit.errors import ConfigError, DataError
 from toolkit.models.seq2seq import Seq2Seq
-from toolkit.outputs import Translation, translation
-from toolkit.text_model import CHARACTERS_OF_A_TOKEN, TextModel, Where, check_length, config_of, listed
+from toolkit.outputs import (
+    Translation,
+    best_translations,
+    distinct,
+    joined_translation,
+    sampled_translations,
+    translation,
+)
+from toolkit.text_model import Where, config_of, listed
 from toolkit.tokenization import Tokenizer
-from toolkit.tokenization.normal_form import check_text, text_list
-from toolkit.tokenization.special import CONTROL_IDS, EOS
+from toolkit.tokenization.special import EOS
+from toolkit.translation_reader import Source, Target, TranslationReader, one_for_each, without_eos
 
-# The longest text for a model whose positions have no end, in tokens: attention computes the square of that.
-READING_LIMIT = 1024
-
-# A translation that is to be scored: a text, or the ids of one.
-Target = str | Iterable[int]
+# Samples depend on the number of their text, and above these bits on that of the sentence.
+_SENTENCE_BITS = 64
 
 
 class TranslationSettings(GenerationSettings, total=False):
@@ -43,6 +45,7 @@ class TranslationSettings(GenerationSettings, total=False):
 
     prefix: str | Iterable[str]
     bad_words: Sequence[str]
+    split_sentences: bool
     batch_size: int
     workers: int
     where: Where
@@ -65,17 +68,13 @@ class ScoreSettings(TypedDict, total=False):
     where: Where
 
 
-class Translator(TextModel):
+class Translator(TranslationReader):
     """An encoder-decoder with its tokenizer: text in one language to text in another."""
-
-    model: Seq2Seq
 
     def __init__(self, model: Seq2Seq, tokenizer: Tokenizer, name: str = "the model"):
         """Raises ModelError where the tokenizer belongs to another model."""
         super().__init__(model, tokenizer, name)
-        length = model.config.max_length
         self._packed, self._shared = PackedWeights(), {}
-        self.limit = length if model.config.positions == "learned" else max(READING_LIMIT, length)
 
     @overload
     def translate(
@@ -92,12 +91,15 @@ class Translator(TextModel):
     ) -> str | list[str]:
         """Translate a text, or each text of a list or other iterable.
 
-        An empty or blank text has an empty translation. White space at the ends of a text makes no difference, nor
-        does more of it than one space between words. Translations are in Unicode normal form C.
+        Sentences are translated by themselves, and joined with what stood between them: line breaks and other white
+        space, numbers and bullets of lists, lines without a word (see `divided`). An empty or blank text has an empty
+        translation. White space at the ends of a text makes no difference, nor does more of it than one space between
+        words. Translations are in Unicode normal form C.
 
         config: how to decode; settings: those of `GenerationConfig` by name, which change it, and these:
-        prefix: the beginning of every translation, or a list of one for each text. The model goes on from its tokens,
-            perhaps within its last word.
+        split_sentences: False gives every text to the model as one, line breaks as spaces.
+        prefix: the beginning of every translation, or a list of one for each text: of its first sentence. The model
+            goes on from its tokens, perhaps within its last word.
         bad_words: not written, each as it is tokenized by itself and after a space; a model may still spell it in other
             tokens.
         batch_size: the sentences that are translated at once (64).
@@ -105,16 +107,21 @@ class Translator(TextModel):
             for, with the model as it is then, and wait for more until the translator goes or `close` is called. They
             change the time it takes, not the result.
         where, first: for parts of a longer input: a function that names a text in an error, by its number from 1; and
-            the number of texts, blank ones aside, that came before these (samples depend on the number of their text).
+            the number of texts, blank ones aside, that came before these (samples depend on the number of their text,
+            and on that of the sentence in it).
 
-        Raises DataError for an item that is no text, a text that is not Unicode or longer than the model can read
-        (`limit` tokens), and for a prefix that leaves no room; ConfigError for a setting out of range.
+        Raises DataError for an item that is no text, a text that is not Unicode, one with a sentence that is longer
+        than the model can read (`limit` tokens), and for a prefix that leaves no room; ConfigError for a setting out
+        of range.
         """
         config = config_of(GenerationConfig, config, settings, TranslationSettings.__optional_keys__)
         if config.num_return_sequences > 1:
             raise ConfigError(f"num_return_sequences is {config.num_return_sequences}: translate_n gives several")
-        _, found = self._search(text, config, **settings)
-        texts = [sentence_text(self.tokenizer, hypotheses[0].ids) if hypotheses else "" for hypotheses in found]
+        sources, found = self._search(text, config, **settings)
+        texts = [
+            source.text.joined([sentence_text(self.tokenizer, hypotheses[0].ids) for hypotheses in groups])
+            for source, groups in zip(sources, found, strict=True)
+        ]
         return texts[0] if isinstance(text, str) else texts
 
     @overload
@@ -137,7 +144,8 @@ class Translator(TextModel):
     ) -> list[Translation] | list[list[Translation]]:
         """Find up to `num_return_sequences` translations, best first, with scores: of a text, or of each of a list.
 
-        A blank text has none.
+        A blank text has none. Those of several sentences are the combinations of theirs whose scores have the largest
+        mean, and have them as `segments`.
 
         Those that a search finds have different texts: of several ways to spell one in tokens, the most probable is
         kept. There may be fewer than asked for; more beams find more. Samples may repeat.
@@ -150,14 +158,17 @@ class Translator(TextModel):
         if wanted > 1 and not config.samples:  # all that the beams find, because some of it may be the same text
             wider = replace(config, num_return_sequences=config.num_beams)
         sources, found = self._search(texts, wider, **settings)
-        results = [[translation(hypothesis, self.tokenizer) for hypothesis in group] for group in found]
+        groups = [[translation(each, self.tokenizer) for each in group] for text in found for group in text]
         if not config.samples:
-            results = [_distinct(group)[:wanted] for group in results]
+            groups = [[*islice(distinct(group), wanted)] for group in groups]
         if alignments:
-            repeated = [source for source, group in zip(sources, results, strict=True) for _ in group]
-            every = [each for group in results for each in group]
+            ids = (each for source in sources for each in source.ids)
+            repeated = [each for each, group in zip(ids, groups, strict=True) for _ in group]
+            every = [each for group in groups for each in group]
             flat = iter(self._aligned(repeated, every, settings.get("batch_size", BATCH_SIZE)))
-            results = [list(islice(flat, len(group))) for group in results]
+            groups = [list(islice(flat, len(group))) for group in groups]
+        flat, choose = iter(groups), sampled_translations if config.samples else best_translations
+        results = [choose(source.text, [*islice(flat, len(source.ids))], wanted) for source in sources]
         return results[0] if isinstance(texts, str) else results
 
     @overload
@@ -181,7 +192,8 @@ class Translator(TextModel):
         """Compute how probable the model finds a given translation of a source, or each of a list: texts, or ids.
 
         The ids of a translation that ended by itself have the score that `translate_n` gives it; their EOS may be
-        there or not. Its text has that score only where tokenizing it gives the same ids again.
+        there or not. Its text has that score only where tokenizing it gives the same ids again. A target is scored as
+        one sentence, unless it is a list of texts or ids, one for each sentence of its source.
 
         where: as for `translate`, of a source. Raises DataError for lists of unequal length, a blank source, a text
         that is too long, and ids that this model does not have.
@@ -197,16 +209,14 @@ class Translator(TextModel):
             raise DataError(
                 f"{counted(len(texts), 'source')} and {counted(len(given), 'target')} are given: each needs the other"
             )
-        encoded = self.encode(texts, where)
-        ids = self.target_ids(given, where)
-        for number, source in enumerate(encoded, start=1):
-            if not source:
-                raise DataError(f"{where(number)} has a blank source: there is nothing to translate")
+        pairs, targets = self.pairs(texts, given, where)
+        encoded = [ids for source in pairs for ids in source.ids]
         with self.arithmetic():
-            found = score(self.model, encoded, ids, batch_size, length_penalty)
+            found = score(self.model, encoded, targets, batch_size, length_penalty)
         self.check_finite([hypothesis.log_prob for hypothesis in found])
-        results = [translation(hypothesis, self.tokenizer) for hypothesis in found]
-        results = self._aligned(encoded, results, batch_size) if alignments else results
+        scored = [translation(hypothesis, self.tokenizer) for hypothesis in found]
+        flat = iter(self._aligned(encoded, scored, batch_size) if alignments else scored)
+        results = [joined_translation(source.text, [*islice(flat, len(source.ids))]) for source in pairs]
         return results[0] if isinstance(sources, str) else results
 
     def close(self) -> None:
@@ -215,37 +225,6 @@ class Translator(TextModel):
             shared.close()
         self._shared.clear()
 
-    def encode(self, texts: Sequence[str], where: Where, source: bool = True) -> list[list[int]]:
-        """Give the ids of every text, a source or a translation; none for a blank one.
-
-        where: names a text in an error. Raises LengthError for one that is longer than the model reads.
-        """
-        for number, text in enumerate(texts, start=1):
-            if len(text) > CHARACTERS_OF_A_TOKEN * READING_LIMIT:
-                raise LengthError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
-        tokenizer = self.tokenizer.source if source else self.tokenizer
-        ids = sentence_ids(tokenizer, texts, source and self.model.config.ignore_case)
-        self._check_lengths(ids, where)
-        return ids
-
-    def target_ids(self, targets: Sequence[Target], where: Where) -> list[list[int]]:
-        """Give the ids of translations that are to be scored; where: names a source in an error."""
-
-        def which(number: int) -> str:
-            return f"the translation of {where(number)}"
-
-        texts = self.encode([each if isinstance(each, str) else "" for each in targets], which, source=False)
-        ids = [
-            text if isinstance(each, str) else _ids_of(each, which(number))
-            for number, (text, each) in enumerate(zip(texts, targets, strict=True), start=1)
-        ]
-        self._check_lengths(ids, which)
-        size = self.tokenizer.vocab_size
-        for number, own in enumerate(ids, start=1):
-            if not all(0 <= each < size and each not in CONTROL_IDS for each in own):
-                raise DataError(f"{which(number)} has ids that are no text for this model: did another one write it?")
-        return ids
-
     def _search(
         self,
         text: str | Iterable[str],
@@ -253,26 +232,36 @@ class Translator(TextModel):
         *,
         prefix: str | Iterable[str] = "",
         bad_words: Sequence[str] = (),
+        split_sentences: bool = True,
         batch_size: int = BATCH_SIZE,
         workers: int = 1,
         where: Where | None = None,
         first: int = 0,
-    ) -> tuple[list[list[int]], list[list[Hypothesis]]]:
-        """Encode and decode -> the ids of every source, and its hypotheses, of which an empty one has none."""
+    ) -> tuple[list[Source], list[list[list[Hypothesis]]]]:
+        """Encode and decode -> every source, and the hypotheses of each of its sentences."""
         texts, where = listed(text, "text", where)
-        prefixes = _each(prefix, len(texts))
-        sources = self.encode(texts, where)
+        prefixes = one_for_each(prefix, len(texts))
+        sources = self.read(texts, where, split_sentences)
+        sentences = [ids for source in sources for ids in source.ids]
         begun = None
         if prefixes is not None:
-            ids = self._prefix_ids(prefixes, config, where)
-            begun = [begin for begin, source in zip(ids, sources, strict=True) if source]
-        bad_ids, spoken = self._bad_ids(bad_words), [source for source in sources if source]
-        numbers = range(first, first + len(spoken))
-        found = self._generate(workers, spoken, config, batch_size, begun, numbers, bad_ids)
+            begins = self._prefix_ids(prefixes, config, where)
+            begun = [
+                () if place else ids
+                for ids, each in zip(begins, sources, strict=True)
+                for place in range(len(each.ids))
+            ]
+        spoken = (source for source in sources if source.text.text.strip())
+        numbers = [
+            number + (place << _SENTENCE_BITS)
+            for number, source in enumerate(spoken, start=first)
+            for place in range(len(source.ids))
+        ]
+        found = self._generate(workers, sentences, config, batch_size, begun, numbers, self._bad_ids(bad_words))
         for group in found:
             self.check_finite([hypothesis.log_prob for hypothesis in group] or [math.nan])
         groups = iter(found)
-        return sources, [next(groups) if source else [] for source in sources]
+        return sources, [[*islice(groups, len(source.ids))] for source in sources]
 
     def _generate(self, workers: int, sources: list[list[int]], *arguments: Any) -> list[list[Hypothesis]]:
         """Call `generate`, in this process or in several.  Raises ConfigError for fewer than one worker."""
@@ -289,32 +278,11 @@ class Translator(TextModel):
             self.close()  # nobody waits for what is still being done
             raise
 
-    def _check_lengths(self, ids: list[list[int]], where: Where) -> None:
-        for number, own in enumerate(ids, start=1):
-            if len(own) + 1 > self.limit:  # EOS counts
-                raise LengthError(
-                    f"{where(number)} has {counted(len(own), 'token')}, the model reads {self.limit - 1} at most: "
-                    "translate it sentence by sentence"
-                )
-
-    def _prefix_ids(self, prefixes: Sequence[str], config: GenerationConfig, where: Where) -> list[list[int]]:
-        most = self.model.config.max_length - max(config.shortest, 1)
-        for number, prefix in enumerate(prefixes, start=1):
-            check_length(prefix, f"the prefix of {where(number)}", self.model.config.max_length)
-        ids = sentence_ids(self.tokenizer, prefixes)
-        for number, prefix in enumerate(ids, start=1):
-            if len(prefix) > most:
-                raise DataError(
-                    f"the prefix of {where(number)} has {counted(len(prefix), 'token')}, which leaves no room for "
-                    f"more: the model writes {most} after it at most"
-                )
-        return ids
-
     def _aligned(
         self, sources: Sequence[Sequence[int]], translations: Sequence[Translation], batch_size: int
     ) -> list[Translation]:
         """Add attention and alignment to translations, each of the source of the same number."""
-        targets = [_without_eos(each.ids) for each in translations]
+        targets = [without_eos(each.ids) for each in translations]
         with self.arithmetic():
             maps = cross_attention(self.model, sources, targets, batch_size)
         results = []
@@ -325,33 +293,3 @@ class Translator(TextModel):
             attention = attention[: len(each.tokens)]  # an output may have been cut off before its EOS
             results.append(replace(each, source_tokens=source_tokens, attention=attention, alignment=alignment))
         return results
-
-
-def _without_eos(ids: Sequence[int]) -> list[int]:
-    return list(ids[:-1] if len(ids) and ids[-1] == EOS else ids)
-
-
-def _ids_of(given: Iterable[int], name: str) -> list[int]:
-    """Give the ids of a translation, without EOS.  Raises DataError for what is neither a text nor ids."""
-    ids = list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [None]
-    if not all(isinstance(each, int | np.integer) for each in ids):
-        check_text(given, name)
-    return _without_eos([int(each) for each in ids])
-
-
-def _distinct(translations: list[Translation]) -> list[Translation]:
-    first: dict[str, Translation] = {}
-    for each in translations:
-        first.setdefault(each.text, each)
-    return list(first.values())
-
-
-def _each(prefix: str | Iterable[str], count: int) -> list[str] | None:
-    if isinstance(prefix, str):
-        return [prefix] * count if prefix else None
-    prefixes = text_list(prefix, "prefixes", "prefix {}".format)
-    if len(prefixes) != count:
-        raise DataError(
-            f"prefix is a list of {len(prefixes)} for {counted(count, 'text')}: give one for each, or one for all"
-        )
-    return prefixes

@@ -18,8 +18,8 @@ from toolkit.outputs import Translation
 from toolkit.translator import BATCH_SIZE
 from toolkit.untrusted import UnfitError, parse_json
 
-# A text, or the ids of one.
-Target = str | list[int]
+# A text or the ids of one, or a list of such for the sentences of the source.
+Target = str | list[int] | list[str | list[int]]
 
 
 class Request(NamedTuple):
@@ -111,8 +111,7 @@ class _Work(Work):
         """Take the translations from a request that is too long, where such are skipped."""
         if self._command.long_lines == "skip" and request.targets is not None:
             try:
-                self._translator.encode([request.source], str)
-                self._translator.target_ids(request.targets, str)
+                self._translator.pairs([request.source] * len(request.targets), request.targets, str)
             except LengthError:
                 return Request(request.source, None)
         return request
@@ -150,8 +149,10 @@ def _request(line: str, where: str) -> tuple[str, list[Target]]:
 
 
 def _target(value: Any, where: str) -> Target:
-    """Read the ids of a translation, and without them its text."""
+    """Read the ids of a translation, and without them its text; of several sentences those of each."""
     found = None
+    if isinstance(value, dict) and isinstance(value.get("segments"), list):
+        return [_target(each, where) for each in value["segments"]]
     if isinstance(value, dict):
         found = next((value[name] for name in ("ids", "target", "text") if name in value), None)
     if isinstance(found, str) or (isinstance(found, list) and all(type(each) is int for each in found)):

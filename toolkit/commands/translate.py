@@ -51,12 +51,15 @@ class Translate:
     """What every translation begins with."""
     prefix_file: Path | None = None
     """Text file with what the translation of each line begins with; an empty line leaves the model free."""
+    split_sentences: bool = True
+    """Translate every sentence of a line by itself, and keep what stands between; otherwise a line is one sentence."""
     long_lines: LongLines = "refuse"
-    """A line that is longer than the model reads: refuse it, skip it (its translation is empty), or truncate it after
-    the last word that fits. How many there were is told at the end."""
+    """A line with a sentence that is longer than the model reads: refuse it, skip it (its translation is empty), or
+    truncate it after the last word that fits. How many there were is told at the end."""
     bad_words: BadWords = ()
     json: bool = False
-    """Write a JSON object for every line: its translations with ids, tokens, their log-probabilities and the score."""
+    """Write a JSON object for every line: its translations with ids, tokens, their log-probabilities and the score; of
+    several sentences, the same for each as "segments"."""
     alignments: Alignments = False
     workers: Workers = None
     batch_size: int = BATCH_SIZE
@@ -125,13 +128,14 @@ class _Work(Work):
         self._translator = load_translator(command.model)
 
     def _check(self, line: str, cut: bool = False) -> object:
-        return self._translator.encode([line], str)
+        return self._translator.read([line], str, self._command.split_sentences)
 
     def _answers(self, window: Window, cut: Sequence[int] = ()) -> list[str]:
         command = self._command
         settings = {
             "prefix": window.partners or command.prefix,
             "bad_words": command.bad_words,
+            "split_sentences": command.split_sentences,
             "batch_size": command.batch_size,
             "where": window.where,
             "first": window.spoken_before,

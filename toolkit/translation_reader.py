@@ -1,0 +1,162 @@
+"""The reading of a translator: texts by their sentences, beginnings of translations, whole ones that are given."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from toolkit.data.sentence_boundaries import DividedText, divided, sentence_names
+from toolkit.data.sentences import sentence_ids
+from toolkit.decoding import GenerationConfig
+from toolkit.display import counted
+from toolkit.errors import DataError, LengthError
+from toolkit.models.seq2seq import Seq2Seq
+from toolkit.text_model import CHARACTERS_OF_A_TOKEN, TextModel, Where, check_length
+from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.normal_form import check_text, text_list
+from toolkit.tokenization.special import CONTROL_IDS, EOS
+
+# The longest text for a model whose positions have no end, in tokens: attention computes the square of that.
+READING_LIMIT = 1024
+
+# A translation that is to be scored: a text or the ids of one, or a list of such for the sentences of its source.
+Target = str | Iterable[int] | Sequence[str | Iterable[int]]
+
+
+class Source(NamedTuple):
+    """A text as it is read: where its sentences are, and the ids of each."""
+
+    text: DividedText
+    ids: list[list[int]]
+
+
+class TranslationReader(TextModel):
+    """An encoder-decoder and its tokenizer: text to ids, as far as the model can read."""
+
+    model: Seq2Seq
+
+    def __init__(self, model: Seq2Seq, tokenizer: Tokenizer, name: str = "the model"):
+        """Raises ModelError where the tokenizer belongs to another model."""
+        super().__init__(model, tokenizer, name)
+        length = model.config.max_length
+        self.limit = length if model.config.positions == "learned" else max(READING_LIMIT, length)
+
+    def encode(self, texts: Sequence[str], where: Where, source: bool = True) -> list[list[int]]:
+        """Give the ids of every text, a source or a translation; none for a blank one.
+
+        where: names a text in an error. Raises LengthError for one that is longer than the model reads.
+        """
+        for number, text in enumerate(texts, start=1):
+            if len(text) > CHARACTERS_OF_A_TOKEN * READING_LIMIT:
+                raise LengthError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
+        tokenizer = self.tokenizer.source if source else self.tokenizer
+        ids = sentence_ids(tokenizer, texts, source and self.model.config.ignore_case)
+        self._check_lengths(ids, where)
+        return ids
+
+    def read(self, texts: Sequence[str], where: Where, split_sentences: bool = True) -> list[Source]:
+        """Divide texts into sentences and encode these.  Raises LengthError as `encode` does."""
+        return self._encoded([divided(text, split_sentences) for text in texts], where)
+
+    def pairs(
+        self, sources: Sequence[str], targets: Sequence[Target], where: Where
+    ) -> tuple[list[Source], list[list[int]]]:
+        """Encode what is to be scored -> the sources, and the ids that belong to each sentence of them in turn.
+
+        where: names a source in an error. Raises LengthError as `encode` does, and DataError as `score` does.
+        """
+        listed_targets = [_sentence_targets(source, each) for source, each in zip(sources, targets, strict=True)]
+        texts = [divided(source, each is not None) for source, each in zip(sources, listed_targets, strict=True)]
+        read = self._encoded(texts, where)
+        flat: list[str | Iterable[int]] = []
+        for number, (source, each, target) in enumerate(zip(read, listed_targets, targets, strict=True), start=1):
+            if not source.text.text.strip() or (each is None and not source.ids):
+                raise DataError(f"{where(number)} has a blank source: there is nothing to translate")
+            own = [target] if each is None else each
+            if len(own) != len(source.ids):
+                raise DataError(
+                    f"{where(number)} has {counted(len(source.ids), 'sentence')} and translations of {len(own)}: each "
+                    "needs the other"
+                )
+            flat += own
+        return read, self._target_ids(
+            flat, sentence_names([each.text for each in read], lambda number: f"the translation of {where(number)}")
+        )
+
+    def _encoded(self, texts: list[DividedText], where: Where) -> list[Source]:
+        """Encode the sentences of texts; of those without ids, as other tokenizers may leave them, nothing is read."""
+        flat = iter(self.encode([each for text in texts for each in text.sentences], sentence_names(texts, where)))
+        sources = []
+        for text in texts:
+            read = [(span, ids) for span, ids in zip(text.spans, islice(flat, len(text.spans)), strict=True) if ids]
+            sources.append(Source(replace(text, spans=tuple(span for span, _ in read)), [ids for _, ids in read]))
+        return sources
+
+    def _target_ids(self, targets: Sequence[str | Iterable[int]], where: Where) -> list[list[int]]:
+        """Give the ids of translations that are to be scored; where: names one in an error."""
+        texts = self.encode([each if isinstance(each, str) else "" for each in targets], where, source=False)
+        ids = [
+            text if isinstance(each, str) else _given_ids(each, where(number))
+            for number, (text, each) in enumerate(zip(texts, targets, strict=True), start=1)
+        ]
+        self._check_lengths(ids, where)
+        size = self.tokenizer.vocab_size
+        for number, own in enumerate(ids, start=1):
+            if not all(0 <= each < size and each not in CONTROL_IDS for each in own):
+                raise DataError(f"{where(number)} has ids that are no text for this model: did another one write it?")
+        return ids
+
+    def _check_lengths(self, ids: list[list[int]], where: Where) -> None:
+        for number, own in enumerate(ids, start=1):
+            if len(own) + 1 > self.limit:  # EOS counts
+                raise LengthError(
+                    f"{where(number)} has {counted(len(own), 'token')}, the model reads {self.limit - 1} at most: "
+                    "translate it sentence by sentence"
+                )
+
+    def _prefix_ids(self, prefixes: Sequence[str], config: GenerationConfig, where: Where) -> list[list[int]]:
+        most = self.model.config.max_length - max(config.shortest, 1)
+        for number, prefix in enumerate(prefixes, start=1):
+            check_length(prefix, f"the prefix of {where(number)}", self.model.config.max_length)
+        ids = sentence_ids(self.tokenizer, prefixes)
+        for number, prefix in enumerate(ids, start=1):
+            if len(prefix) > most:
+                raise DataError(
+                    f"the prefix of {where(number)} has {counted(len(prefix), 'token')}, which leaves no room for "
+                    f"more: the model writes {most} after it at most"
+                )
+        return ids
+
+
+def without_eos(ids: Sequence[int]) -> list[int]:
+    """Give ids without the end mark."""
+    return list(ids[:-1] if len(ids) and ids[-1] == EOS else ids)
+
+
+def _given_ids(given: Iterable[int], name: str) -> list[int]:
+    """Give the ids of a translation, without EOS.  Raises DataError for what is neither a text nor ids."""
+    ids = list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [None]
+    if not all(isinstance(each, int | np.integer) for each in ids):
+        check_text(given, name)
+    return without_eos([int(each) for each in ids])
+
+
+def _sentence_targets(source: str, target: Target) -> list[str | Iterable[int]] | None:
+    """List the translations of the sentences of a source; None where there is one of the whole."""
+    if not isinstance(target, list | tuple) or not all(isinstance(each, str | list | tuple) for each in target):
+        return None
+    return list(target) if target or not divided(source).spans else None  # [] is also that of no ids
+
+
+def one_for_each(prefix: str | Iterable[str], count: int) -> list[str] | None:
+    """List the prefix of every text; None where there are none.  Raises DataError where there are not as many."""
+    if isinstance(prefix, str):
+        return [prefix] * count if prefix else None
+    prefixes = text_list(prefix, "prefixes", "prefix {}".format)
+    if len(prefixes) != count:
+        raise DataError(
+            f"prefix is a list of {len(prefixes)} for {counted(count, 'text')}: give one for each, or one for all"
+        )
+    return prefixes
