@@ -24,9 +24,12 @@ from side_by_side.table import ctranslate2_table, lines_of, training_table, tran
 from side_by_side.training import measure
 from side_by_side.workloads import TRAINING, read_pairs
 
+SIDES = ("compiled", "eager", "products", "ctranslate2", "int8", "transformers")  # that can be left out
+
 
 def main() -> None:
-    arguments = parse()
+    parser = make_parser()
+    arguments = parser.parse_args()
     pairs = read_pairs(arguments.pairs) if arguments.pairs else []
     if not pairs:
         print("without --pairs, training on translations is left out", file=sys.stderr)
@@ -39,6 +42,11 @@ def main() -> None:
         ),
         "transformers": (AGAINST_TRANSFORMERS, beside_transformers),
     }
+    names = [row.name for rows, _ in groups.values() for row in rows]
+    for word in arguments.only:
+        if not any(word in name for name in names):
+            needs = " without --pairs" if any(word in row.name for row in TRAINING) else ""
+            parser.error(f"--only {word}: there is no such row{needs}; the rows are {', '.join(names)}")
     everything = {"machine": describe(arguments.threads)} | {name: [] for name in groups}
     for name, (rows, measured) in groups.items():
         for row in rows:
@@ -57,17 +65,17 @@ def main() -> None:
         print("\n".join(table(everything[name])))
 
 
-def parse() -> argparse.Namespace:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=Path, nargs=2, metavar=("SOURCE", "TARGET"), help="aligned lines to train on")
     parser.add_argument("--translator", default="en-ne", help="the trained model that decodes")
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what it translates: the first 64 lines")
     parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help="train, decode, generate, or more exactly")
-    parser.add_argument("--skip", nargs="+", default=[], metavar="SIDE", help="leave out: compiled, eager, int8, …")
+    parser.add_argument("--skip", nargs="+", default=[], choices=SIDES, help="leave out these sides")
     parser.add_argument("--repeats", type=int, default=10, help="turns of every side")
     parser.add_argument("--threads", type=int, default=2, help="threads of the others, workers of the toolkit")
     parser.add_argument("--json", type=Path, help="write all that was measured to this file")
-    return parser.parse_args()
+    return parser
 
 
 if __name__ == "__main__":

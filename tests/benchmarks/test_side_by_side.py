@@ -3,6 +3,8 @@
 What it compares with is not installed here; the programs themselves check that both sides compute the same.
 """
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -98,3 +100,18 @@ def test_a_side_that_was_left_out_leaves_a_gap() -> None:
     row = figures({"toolkit": [{"tokens": 1, "seconds": 1.0}]}) | {"title": "a row"}
     assert training_table([row])[-1].startswith("| a row | – |")
     assert training_table([]) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--only", "decode-trained", "walk"], "--only walk: there is no such row; the rows are train-gpt-small, "),
+        (["--only", "train-translation"], "--only train-translation: there is no such row without --pairs"),
+        (["--skip", "walk"], "invalid choice: 'walk'"),
+    ],
+)
+def test_rows_and_sides_that_there_are_not_are_refused(flags: list[str], sentence: str) -> None:
+    program = Path(__file__).with_name("compare.py")
+    done = subprocess.run([sys.executable, program, *flags], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
