@@ -8,7 +8,7 @@ from typing import Any
 
 from toolkit import __version__
 from toolkit.commands.console import emit
-from toolkit.display import tell
+from toolkit.display import meant, tell
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.process import Stopped, discard, stderr_or_nowhere, stoppable
 
@@ -16,14 +16,14 @@ from toolkit.process import Stopped, discard, stderr_or_nowhere, stoppable
 VERBS = {
     "translate": ("translate.Translate", "Translate text, a file, or what you type at a prompt."),
     "generate": ("generate.Generate", "Continue a text: a prompt, a file of prompts, or what you type."),
-    "chat": ("chat.Chat", "Converse with a model: at a prompt, through a pipe, or in JSON lines."),
-    "score": ("score.Score", "Score given translations: the log-probability that a model gives them."),
-    "evaluate": ("evaluate.Evaluate", "Score translations against references: BLEU, chrF, exact match, significance."),
+    "chat": ("chat.Chat", "Converse with a model: at a prompt, in a pipe, in JSON lines."),
+    "score": ("score.Score", "Score given translations: how probable a model finds them."),
+    "evaluate": ("evaluate.Evaluate", "Score translations against references: BLEU, chrF, exact match."),
     "perplexity": (
         "perplexity.MeasurePerplexity",
-        "Measure how well a language model predicts text: loss, bits per byte.",
+        "Measure how well a model predicts text: loss, bits per byte.",
     ),
-    "train": ("", "Train a model: a translator, a language model, a chat model, on your texts or embedded ones."),
+    "train": ("", "Train a translator, a language model, a chat model, and others."),
     "runs": ("runs.Runs", "Compare training runs: settings that differ, scores, time."),
     "plot": ("runs.Plot", "Draw the training curves of runs, as PNG or SVG."),
     "average": ("models.Average", "Average the weights of several checkpoints into one model."),
@@ -31,33 +31,33 @@ VERBS = {
     "export": ("models.ExportModel", "Write a model for transformers or CTranslate2."),
     "presets": ("models.Presets", "Show the named shapes of language models and their sizes."),
     "info": ("models.Info", "Show what a model is, how large it is and how well it did."),
-    "explain": ("", "Follow a sentence through a model, number by number, and prove every derivative."),
+    "explain": ("", "Follow a sentence through a model in numbers; check derivatives."),
 }
 
 TOPICS = {
     topic: (f"explain.Explain{topic.title()}", purpose)
     for topic, purpose in {
-        "attention": "One sentence through a model, step by step: formulas, shapes and numbers.",
-        "translate": "How a translation came about: attention, candidates, the beam as a tree.",
-        "generate": "How a text goes on: each next token's distribution, before and after sampling.",
-        "training": "Teacher forcing on one pair of sentences, and one step of AdamW in numbers.",
-        "parallel": "Why attention is parallel and long-range, and a recurrent network is neither.",
-        "gradients": "Every derivative: formula, source, a live check; and the well-known wrong ones.",
+        "attention": "One sentence through a model: formulas, shapes and numbers.",
+        "translate": "How a translation came about: attention, candidates, the beam.",
+        "generate": "How a text goes on: every next token, before and after sampling.",
+        "training": "Teacher forcing on one pair, and one step of AdamW in numbers.",
+        "parallel": "Why attention is parallel and looks far back, unlike recurrence.",
+        "gradients": "Every derivative: formula, source, a check; well-known wrong ones.",
     }.items()
 }
 KINDS = {
-    "translation": ("", "A translator: English to Nepali, or your own pairs of sentences."),
+    "translation": ("", "A translator: English to Nepali, or your own pairs."),
     "language-model": ("", "A language model: little stories, or your own text."),
-    "chat": ("", "A model that converses: from nothing, or from a language model."),
-    "preference": ("", "A reward model, PPO or DPO: which replies of a chat model are better."),
+    "chat": ("", "A model that converses: from nothing or a language model."),
+    "preference": ("", "A reward model, PPO or DPO: which replies are better."),
     "autoencoder": ("", "The auto-encoder of the founding documents 000 and 001."),
-    "residual-swish": ("", "The transformer without norms and biases of the founding document 003."),
+    "residual-swish": ("", "The transformer of the founding document 003."),
 }
 # By the words before it: the name of a choice, the choices, the flags that may stand in its place, and a last line.
 _MENUS = {
-    "toolkit": ("verb", VERBS, "[--help] [--version] ", "explains the flags of a verb."),
-    "toolkit train": ("kind", KINDS, "", "explains its settings, each of which is a flag."),
-    "toolkit explain": ("topic", TOPICS, "", "explains its flags; --html FILE writes a page for a browser."),
+    "toolkit": ("verb", VERBS, ("--help", "--version"), "explains the flags of a verb, with examples."),
+    "toolkit train": ("kind", KINDS, (), "explains its settings, each of which is a flag."),
+    "toolkit explain": ("topic", TOPICS, (), "explains its flags; --html FILE writes a page."),
 }
 
 USER_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -104,7 +104,7 @@ def _run(arguments: Sequence[str], program: str = "toolkit") -> None:
     what, choices, flags, ending = _MENUS[program]
     choice, *rest = arguments or ["--help"]
     if choice in ("-h", "--help"):
-        width, usage = max(map(len, choices)), f"{program} {flags}{what.upper()} ..."
+        width, usage = max(map(len, choices)), " ".join([program, *map("[{}]".format, flags), what.upper(), "..."])
         purposes = (f"  {name:{width}}  {purpose}" for name, (_, purpose) in choices.items())
         emit([f"usage: {usage}", "", *purposes, "", f"`{program} {what.upper()} --help` {ending}"])
     elif choice == "--version" and flags:
@@ -124,14 +124,21 @@ def parsed(arguments: Sequence[str], program: str = "toolkit") -> Any:
     """
     from toolkit.commands.flags import parse_flags
 
-    what, choices, *_ = _MENUS[program]
+    what, choices, flags, _ = _MENUS[program]
     choice, *rest = arguments
     if choice not in choices:
         kind, one = "flag" if choice.startswith("-") else what, f"{program} {what.upper()}"
-        raise ConfigError(f"there is no {kind} {choice!r}: it is {one}, with a {what} of {', '.join(choices)}")
+        near = _elsewhere(choice) or meant(choice, [*choices, *flags])
+        advice = f"did you mean {near}?" if near else f"it is {one}, with a {what} of {', '.join(choices)}"
+        raise ConfigError(f"there is no {kind} {choice!r}: {advice}")
     if choices is KINDS:
         from toolkit.commands.train import Training
 
         return Training.read(choice, f"{program} {choice}", rest, shlex.join([*program.split(), *arguments]))
     module, name = choices[choice][0].split(".")
     return parse_flags(getattr(import_module(f"toolkit.commands.{module}"), name), f"{program} {choice}", rest)
+
+
+def _elsewhere(choice: str) -> str:
+    """Find the menu that has a choice: `attention` is a topic of `explain`."""
+    return next((f"{menu} {choice}" for menu, (_, choices, *_) in _MENUS.items() if choice in choices), "")

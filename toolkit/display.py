@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -46,6 +46,15 @@ def sentence(text: str) -> str:
 def counted(number: int, what: str = "line") -> str:
     """\"1 line", "2 lines"."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def meant(word: str, names: Iterable[str]) -> str:
+    """Guess which name a word was meant to be: the only one that begins with it, or the most similar; else ""."""
+    from difflib import get_close_matches  # here, because it is needed for mistakes only
+
+    word, names = word.lower(), list(names)
+    begun = [name for name in names if word and name.startswith(word)]
+    return begun[0] if len(begun) == 1 else next(iter(get_close_matches(word, names, n=1, cutoff=0.7)), "")
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:

@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from toolkit.display import meant
 from toolkit.errors import ConfigError, DataError, LengthError, ModelError
 from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
@@ -44,8 +44,8 @@ def config_of(
     """
     own = {field.name: settings.pop(field.name) for field in fields(kind) if field.name in settings}
     for name in sorted(settings.keys() - set(others)):
-        near = get_close_matches(name, [*(field.name for field in fields(kind)), *others], n=1)
-        raise TypeError(f"there is no setting {name!r}" + (f": did you mean {near[0]!r}?" if near else ""))
+        near = meant(name, [*(field.name for field in fields(kind)), *others])
+        raise TypeError(f"there is no setting {name!r}" + (f": did you mean {near!r}?" if near else ""))
     if config is not None and not isinstance(config, kind):
         raise TypeError(f"config is {config!r:.60}: give a {kind.__name__}, or settings by name")
     return replace(config, **own) if config is not None else kind(**own)

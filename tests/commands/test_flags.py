@@ -1,17 +1,13 @@
 """A mistake in flags is one sentence that names the flag; what is right reaches the dataclass."""
 
-import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from tyro.conf import Positional
 
-from toolkit.cli import VERBS
 from toolkit.commands.flags import parse_flags
-from toolkit.commands.translate import Translate
-from toolkit.decoding import GenerationConfig
 from toolkit.errors import ConfigError
 
 
@@ -135,23 +131,3 @@ def test_a_long_word_is_not_broken():
 def test_what_is_on_or_off_has_both_spellings(flags, loud, tie):
     read = parse_flags(Recipe, "it", [*GOOD, *flags])
     assert (read.loud, read.training.tie) == (loud, tie)
-
-
-@pytest.mark.parametrize("columns", [60, 120])
-@pytest.mark.parametrize("verb", [verb for verb, (home, _) in VERBS.items() if home])
-def test_help_fits_the_terminal(run, monkeypatch, verb, columns):
-    monkeypatch.setenv("COLUMNS", str(columns))
-    lines = run(verb, "--help").lines
-    longest = max(map(len, lines))
-    assert longest <= min(columns, 100)
-    assert not [line for line in lines if "{None}" in line or "default: None" in line or "│" in line]
-
-
-def test_help_names_every_flag_and_every_word(run, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    page = run("translate", "--help").out
-    assert page.startswith("usage: toolkit translate [options] [TEXT ...]\n")
-    for name in [each.name for kind in (Translate, GenerationConfig) for each in fields(kind)]:
-        flag = name.replace("_", "-")
-        assert name in ("text", "generation") or re.search(rf"^  --(\[no-\])?{flag}( |$)", page, re.MULTILINE)
-    assert "  --output PATH           File to write instead of standard output (-); it takes\n" in page

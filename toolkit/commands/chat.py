@@ -40,6 +40,13 @@ class Chat:
     changes nothing; the conversation goes on, and the exit code is 2 at its end.
     """
 
+    examples = (
+        "",
+        '"What is the capital of Nepal?"',
+        '--save talk.json "My name is Zanubia."',
+        "--json < requests.jsonl",
+    )
+
     message: Positional[list[str]] = field(default_factory=list)
     """What to say; several are said in turn, words without quotation marks are one message. Without it, or where it is
     -, lines of standard input are."""

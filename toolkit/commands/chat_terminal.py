@@ -1,6 +1,5 @@
 """A chat at a terminal: typed lines are said, those that begin with a slash are commands; and notes on replies."""
 
-import difflib
 import os
 import sys
 from contextlib import suppress
@@ -9,7 +8,7 @@ from pathlib import Path
 from toolkit.chat import ChatSession, Prompt
 from toolkit.commands.console import emit, emit_results, emit_text, line_or_end
 from toolkit.commands.lines import seed_note
-from toolkit.display import aligned, counted, tell
+from toolkit.display import aligned, counted, meant, tell
 from toolkit.errors import ConfigError, DataError, ToolkitError
 
 # Every command, with the words after it (in brackets where they may be left out), and what it shows or does.
@@ -125,9 +124,9 @@ class TerminalChat:
     def _obey(self, line: str) -> None:
         name, *rest = line.split(maxsplit=1)
         if name not in _COMMANDS:
-            near = difflib.get_close_matches(name, _COMMANDS, n=1)
-            meant = f"did you mean {near[0]}?" if near else "see /help, or begin what you say with //"
-            raise ConfigError(f"there is no command {name:.60}: {meant}")
+            near = meant(name, _COMMANDS)
+            advice = f"did you mean {near}?" if near else "see /help, or begin what you say with //"
+            raise ConfigError(f"there is no command {name:.60}: {advice}")
         words, _ = _COMMANDS[name]
         if rest and not words:
             raise ConfigError(f"{name} has no words after it: begin what you say with // where it is a message")

@@ -26,6 +26,12 @@ class Evaluate:
     about half of it.
     """
 
+    examples = (
+        "new.ne translated.ne",
+        "new.ne translated.ne --source new.en --worst 5",
+        "new.ne translated.ne --versus other.ne",
+    )
+
     reference: Positional[Path]
     """File with the right translations; - is standard input, here or below."""
     hypothesis: Positional[Path]

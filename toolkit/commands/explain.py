@@ -103,6 +103,13 @@ class ExplainAttention(MappedExplanation):
     them the known errors of the other documents.
     """
 
+    examples = (
+        "",
+        '"She is a doctor." --layer 2 --head 3',
+        '"I am a boy" --html attention.html',
+        "--documents",
+    )
+
     text: Positional[str | None] = None
     """The text: what a translator translates, or how a text begins. By default "I am a boy", or the beginning of a
     story in English or Nepali, whichever a language model knows better. The document's example knows I, am and boy."""
@@ -138,6 +145,11 @@ class ExplainTranslate(MappedExplanation):
     The flags of decoding are those of `toolkit translate`, with the same defaults: it is the same translation.
     """
 
+    examples = (
+        '"I am a boy." --num-beams 4',
+        '"I am a boy." --picture attention.png',
+    )
+
     text: Positional[str]
     """The text to translate."""
     model: ModelName = "en-ne"
@@ -160,6 +172,11 @@ class ExplainGenerate(MappedExplanation):
 
     The flags of decoding are those of `toolkit generate`, with the same defaults but for --max-new-tokens.
     """
+
+    examples = (
+        '"Once upon a time" --seed 2',
+        '"One day" --temperature 1.2 --html written.html',
+    )
 
     text: Positional[str]
     """The beginning of the text; an empty one lets the model begin."""
@@ -187,6 +204,12 @@ class ExplainTraining(MappedExplanation):
     on the disk is not changed.
     """
 
+    examples = (
+        "",
+        '"I am a boy." "म केटा हुँ।"',
+        '--model stories "Once upon a time"',
+    )
+
     texts: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT...")]] = ()
     """A sentence and its translation; for a language model one text. By default "I am a boy" and म केटा हुँ, or the
     beginning of a story in English or Nepali, whichever the model knows better."""
@@ -210,6 +233,11 @@ class ExplainParallel(Explanation):
 
     Times are of this machine, on one core, and differ from run to run.
     """
+
+    examples = (
+        "",
+        "--lengths 16 64 256 --html parallel.html",
+    )
 
     text: Positional[str] = ""
     """The text that the model reads in both ways. By default the beginning of a story in English or
@@ -236,6 +264,11 @@ class ExplainGradients(Explanation):
 
     The well-known wrong ones are run beside the right ones: the error that each makes, and what it does to training.
     """
+
+    examples = (
+        "layer_norm",
+        "attention dropout --html gradients.html",
+    )
 
     pairs: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="PAIR...")]] = ()
     """The pairs to show, such as layer_norm. By default all."""

@@ -29,6 +29,13 @@ class Generate:
     separated by an empty line. An empty prompt lets the model begin.
     """
 
+    examples = (
+        '"Once upon a time"',
+        '--model stories-ne "एकादेशमा" --seed 1',
+        '"One day" --temperature 0 --no-repeat-ngram-size 4',
+        "--file prompts.txt --json > written.jsonl",
+    )
+
     text: Positional[list[str]] = field(default_factory=list)
     """How the text begins; several are several prompts, words without quotation marks one. Without it, and without
     --file, or where it is -, lines of standard input are."""

@@ -39,6 +39,11 @@ if TYPE_CHECKING:
 class Info:
     """Show what a model is: kind, settings, parameters, size on disk, tokenizer, scores, and how it was trained."""
 
+    examples = (
+        "en-ne",
+        "checkpoints/own --json",
+    )
+
     model: Positional[ModelName]
     json: bool = False
     """Print one JSON object instead of text."""
@@ -114,6 +119,11 @@ class Presets:
     of parameters follows. Heads are those of queries, and those of keys and values where they are fewer.
     """
 
+    examples = (
+        "",
+        "--json",
+    )
+
     json: bool = False
     """Print one JSON object, with every setting, instead of a table."""
 
@@ -145,6 +155,8 @@ class Average:
     The checkpoints of one run (train with --training.keep 5 or so) average well; those of separate runs, whose initial
     values differ, do not.
     """
+
+    examples = ("checkpoints/own --last 3 --output checkpoints/mean",)
 
     models: Positional[Annotated[tuple[str, ...], arg(metavar="MODEL...")]]
     """Directories of models, or of runs: a run means all checkpoints that it has kept."""
@@ -206,6 +218,11 @@ class ImportModel:
     is a tokenizer.json, its library must be installed: pip install tokenizers.
     """
 
+    examples = (
+        "opus-mt-en-ne checkpoints/imported",
+        "gpt2 checkpoints/gpt2",
+    )
+
     source: Positional[Annotated[Path, arg(metavar="SOURCE")]]
     """Directory of the model as it is. Which library wrote it is found out from its files."""
     directory: Positional[Annotated[Path, arg(metavar="DIRECTORY")]]
@@ -229,6 +246,12 @@ class ExportModel:
     CTranslate2, it is Translator(DIRECTORY) or Generator(DIRECTORY). What a text needs before its tokens are given to
     those is said at the end.
     """
+
+    examples = (
+        "en-ne exported",
+        "stories exported --to ctranslate2",
+        "checkpoints/own exported --half",
+    )
 
     model: Positional[Annotated[ModelName, arg(metavar="MODEL")]]
     directory: Positional[Annotated[Path, arg(metavar="DIRECTORY")]]

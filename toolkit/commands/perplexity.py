@@ -32,6 +32,12 @@ class MeasurePerplexity:
     with any other model, a file is one text: its first token is not predicted without BOS, its end never.
     """
 
+    examples = (
+        "story.txt",
+        "story.txt --model checkpoints/book --overlap 128",
+        "story.txt other.txt --json",
+    )
+
     files: Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]]
     """Text files in UTF-8 (also .gz), or directories with .txt files; - is standard input."""
     model: ModelName = "stories"

@@ -57,6 +57,11 @@ class Runs:
     their mean and standard deviation.
     """
 
+    examples = (
+        "checkpoints",
+        "checkpoints/seeds --json",
+    )
+
     directory: Positional[Path]
     """Directory that holds runs, or a run."""
     json: bool = False
@@ -197,6 +202,11 @@ class Plot:
     Training loss and validation loss share a panel. Where a run diverged and went back, its panels have a dashed line.
     A run may still be training. For a PNG the library matplotlib must be installed: pip install 'matplotlib>=3.11'.
     """
+
+    examples = (
+        "checkpoints/own",
+        "checkpoints/seeds --metrics loss chrf --output seeds.svg",
+    )
 
     runs: Positional[Annotated[tuple[Path, ...], arg(metavar="RUN [RUN ...]")]]
     """Runs, or directories that hold runs, such as those of several seeds."""

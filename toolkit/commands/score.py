@@ -41,6 +41,12 @@ class Score:
     The score is the log-probability divided by tokens ** length penalty. Two empty lines give an empty line.
     """
 
+    examples = (
+        "--source new.en --target new.ne",
+        "--file pairs.jsonl --json --alignments",
+        "--json < translations.jsonl",
+    )
+
     model: ModelName = "en-ne"
     source: Path | None = None
     """Text file in UTF-8 with the sentences that were translated; - is standard input, here and below."""

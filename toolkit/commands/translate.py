@@ -39,6 +39,13 @@ class Translate:
     standard output. Input and output may be larger than memory.
     """
 
+    examples = (
+        '"I am a boy"',
+        "--file letter.txt --num-beams 4 --output letter.ne",
+        '--json --alignments "My mother is at home."',
+        '--do-sample --temperature 0.8 --seed 7 "I am a boy"',
+    )
+
     text: Positional[list[str]] = field(default_factory=list)
     """What to translate, before or after all flags; words without quotation marks are one text. Without it, and without
     --file, or where it is -, lines come from standard input."""

@@ -53,7 +53,7 @@ class GenerationConfig:
     A setting that has no effect beside the others is refused, but for a seed, which may always be given.
     """
 
-    max_new_tokens: int | None = None  # end mark included; None: twice the source plus 20, within the model's length
+    max_new_tokens: int | None = None  # end mark included; by default twice the source plus 20
     min_new_tokens: int = 0  # tokens that every output has before its end mark
     num_beams: int = 1  # hypotheses kept alive for every sentence
     # Beams: a search ends when no unfinished hypothesis can win (settled), or by Hugging Face's True, False and never.
@@ -163,7 +163,7 @@ class ContinuationConfig(GenerationConfig):
     in the batch. A prompt is read as if the model had written it: one that is longer has slid before.
     """
 
-    # EOS included; None: the rest of the context, and a whole context where past_context is slide.
+    # EOS included; by default the rest of the context, and a whole context where past_context is slide.
     max_new_tokens: int | None = None
     # At the length limit: an end mark with the model's probability (scored) or with probability 1 (free), or none.
     forced_eos: Literal["scored", "free", "none"] = "none"

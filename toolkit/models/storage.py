@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from safetensors.numpy import save
 
+from toolkit.display import meant
 from toolkit.errors import ConfigError, ModelError, ToolkitError
 from toolkit.files import atomic_writer
 from toolkit.models import older
@@ -99,7 +100,9 @@ def find_model(path_or_name: str | os.PathLike[str]) -> Path:
                 raise ModelError(f"{path} is not a model, but has some in it: give one of them, such as {found[0]}")
             raise ModelError(f"{path} is not a model: it has no {CONFIG_FILE}")
     names = ", ".join(sorted(shipped)) or "none is shipped"
-    raise ModelError(f"there is no model {str(path_or_name)!r}: give the path of a directory, or a name ({names})")
+    near = meant(str(path_or_name), shipped)
+    advice = f"did you mean {near}?" if near else f"give the path of a directory, or a name ({names})"
+    raise ModelError(f"there is no model {str(path_or_name)!r}: {advice}")
 
 
 def read_model(path_or_name: str | os.PathLike[str], read: Callable[[Path], Result]) -> Result:

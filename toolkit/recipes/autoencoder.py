@@ -52,6 +52,12 @@ KEYS = [
 class Settings(Recipe):
     """Train an auto-encoder, and say how well it gives back what it reads."""
 
+    examples = (
+        "",
+        "--model.norm-position pre",
+        "--text my.txt --valid-text other.txt",
+    )
+
     run: Path = Path("checkpoints/autoencoder")
     text: Path = DATA / "train.en"
     """Sentences to train on, one a line."""

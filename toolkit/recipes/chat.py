@@ -37,6 +37,12 @@ TRAINING = replace(OF_LANGUAGE, updates=6000, optimizer="muon", learning_rate=8e
 class Settings(Recipe):
     """Teach a language model to converse."""
 
+    examples = (
+        "",
+        "--start base",
+        "--start base --conversations my.jsonl --run talk",
+    )
+
     run: Path = Path("checkpoints/chat-model")
     start: str = ""
     """Model to go on with: a directory, a run or the name of a shipped one. Default: begin from nothing."""

@@ -41,6 +41,13 @@ class Settings(Recipe):
     With --preset, and with --text or --data, other defaults hold for what follows them here.
     """
 
+    examples = (
+        "",
+        "--run ne --language ne",
+        "--run book --text book.txt",
+        "--preset chat --run base",
+    )
+
     run: Path = Path("checkpoints/language-model")
     corpus: Literal["stories", "chat"] = "stories"
     """Embedded text, where no other is given: stories; or facts, profiles and translations, for a chat model."""

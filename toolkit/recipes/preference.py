@@ -47,6 +47,12 @@ TRAINING = {
 class Settings(Recipe):
     """Train a reward model, or a chat model by PPO or DPO, on pairs of better and worse replies."""
 
+    examples = (
+        "--method reward --run reward",
+        "--method ppo --reward reward --run ppo",
+        "--method dpo --run dpo",
+    )
+
     run: Path = Path("checkpoints/preference")
     method: Literal["reward", "ppo", "dpo"] = "ppo"
     """Train a reward model; a chat model by the rewards of its replies; or one by the pairs alone."""

@@ -39,6 +39,11 @@ TRAINING = replace(ADAMW, updates=1000, tokens_per_batch=1024, learning_rate=5e-
 class Settings(Recipe):
     """Train a transformer without norms and biases on the answers of a random one of its kind."""
 
+    examples = (
+        "",
+        "--model.layers 3",
+    )
+
     run: Path = Path("checkpoints/residual-swish")
     sequences: int = 4000
     """Random sequences to train on."""

@@ -51,6 +51,13 @@ class Settings(Recipe):
     With --source or --data, the defaults of --model and --training are those for a few thousand real sentences.
     """
 
+    examples = (
+        "",
+        "--run own --source my.en --target my.ne",
+        "--run own --source my.en --target my.ne --resume",
+        "--run back --data pairs.tsv --reverse",
+    )
+
     run: Path = Path("checkpoints/translation")
     source: tuple[Path, ...] = ()
     """Text files of source sentences, one a line. Default: the embedded English–Nepali corpus."""
