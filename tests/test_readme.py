@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.explain.drawn import cells
+
 ROOT = Path(__file__).resolve().parent.parent
 READMES = [
     path
@@ -45,6 +47,18 @@ def test_a_training_loop_of_ones_own_learns(capsys):
     assert losses == sorted(losses, reverse=True)
     first, last = re.search(r"# (\S+) at first, (\S+) in the end", loop).groups()
     assert (f"{losses[0]:.1f}", f"{losses[-1]:.1f}") == (first, last)
+
+
+def test_the_picture_is_what_its_lines_draw(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    [lines] = [each for each in blocks(ROOT / "toolkit" / "explain" / "README.md") if "attention.svg" in each]
+    exec(lines, {})
+    drawn, shown = ((each / "attention.svg").read_text("utf-8") for each in (tmp_path, ROOT / ".github"))
+    told = [[title.rsplit(": ", 1) for title, _ in cells(svg)] for svg in (drawn, shown)]
+    assert [names for names, _ in told[0]] == [names for names, _ in told[1]]
+    for (names, value), (_, expected) in zip(*told, strict=True):
+        assert float(value) == pytest.approx(float(expected), abs=1e-3), names
+    assert len(shown) < 40_000
 
 
 @pytest.mark.parametrize("path", READMES, ids=lambda path: str(path.relative_to(ROOT)))
