@@ -1,34 +1,39 @@
 """The front door: `load` a model directory as what can translate, or continue a text."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import ModelError
 from toolkit.models.autoencoder import AutoEncoder
+from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import load_model, read_model
-from toolkit.tokenization import load_tokenizer
+from toolkit.tokenization import IdTokenizer, load_tokenizer
 
 if TYPE_CHECKING:
     from toolkit.language_model import LanguageModel
     from toolkit.translator import Translator
 
 
-def load(path_or_name: str | os.PathLike[str]) -> "Translator | LanguageModel":
+def load(path_or_name: str | os.PathLike[str], ids: bool | None = None) -> "Translator | LanguageModel":
     """Read a model from a directory, from a run (its best checkpoint), or by the name of a shipped one ("en-ne").
 
     What it is turns out when it is read; `load_translator` and `load_language_model` know it before, and so does an
     editor.
 
+    ids: its texts are ids, divided by spaces, in and out (see `IdTokenizer`); a language model reads them as they are,
+    without BOS before them. None: a model that has no tokenizer is used so, and no other; False: it is refused.
+
     Raises ModelError where there is none of that name, where it is damaged or foreign, and for what writes no text: a
     reward model or an auto-encoder.
     """
-    return read_model(path_or_name, lambda directory: _read(directory, path_or_name))
+    return read_model(path_or_name, lambda directory: _read(directory, path_or_name, ids))
 
 
-def _read(directory: Path, path_or_name: str | os.PathLike[str]) -> "Translator | LanguageModel":
+def _read(directory: Path, path_or_name: str | os.PathLike[str], ids: bool | None) -> "Translator | LanguageModel":
     model = load_model(directory)
     if isinstance(model, AutoEncoder):
         raise ModelError(f"{path_or_name} is an auto-encoder, which reads vectors and writes no text: see toolkit info")
@@ -37,6 +42,12 @@ def _read(directory: Path, path_or_name: str | os.PathLike[str]) -> "Translator 
         raise ModelError(f"{path_or_name} is a reward model, which writes nothing: PPO takes it as --reward")
     if isinstance(model, ActorCritic):
         model = model.language_model()
+    if ids is False and isinstance(tokenizer, IdTokenizer):
+        raise ModelError(f"{path_or_name} has no tokenizer: use it by ids, with --ids")
+    if ids and not isinstance(tokenizer, IdTokenizer):
+        tokenizer = IdTokenizer.of(tokenizer)
+    if isinstance(tokenizer, IdTokenizer) and isinstance(model, GPT):
+        model.config = replace(model.config, begin=False)
     if isinstance(model, Seq2Seq):
         from toolkit.translator import Translator as Kind  # imported for what is there: a verb should start at once
     else:
@@ -44,17 +55,21 @@ def _read(directory: Path, path_or_name: str | os.PathLike[str]) -> "Translator 
     return Kind(model, tokenizer, str(directory))
 
 
-def load_translator(path_or_name: str | os.PathLike[str], instead: str = "toolkit generate") -> "Translator":
+def load_translator(
+    path_or_name: str | os.PathLike[str], instead: str = "toolkit generate", ids: bool | None = None
+) -> "Translator":
     """As `load`, and raises ModelError for a model of another kind, saying what can be done with it `instead`."""
-    found = load(path_or_name)
+    found = load(path_or_name, ids)
     if not isinstance(found.model, Seq2Seq):
         raise ModelError(f"{path_or_name} is a language model, which translates nothing: use {instead}")
     return found
 
 
-def load_language_model(path_or_name: str | os.PathLike[str], instead: str = "toolkit translate") -> "LanguageModel":
+def load_language_model(
+    path_or_name: str | os.PathLike[str], instead: str = "toolkit translate", ids: bool | None = None
+) -> "LanguageModel":
     """As `load`, and raises ModelError for a model of another kind, saying what can be done with it `instead`."""
-    found = load(path_or_name)
+    found = load(path_or_name, ids)
     if isinstance(found.model, Seq2Seq):
         raise ModelError(f"{path_or_name} is a translator, which continues no text: use {instead}")
     return found

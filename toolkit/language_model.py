@@ -229,7 +229,7 @@ class LanguageModel(TextModel):
         if not tokens or not texts.bytes:
             raise DataError("there is nothing to predict: the text has less than two tokens")
         self.check_finite([loss])
-        return perplexity(loss, tokens, texts.bytes)
+        return perplexity(loss, tokens, 0 if self.by_ids else texts.bytes)
 
     @cached_property
     def _largest_logit(self) -> float:
@@ -258,10 +258,17 @@ class LanguageModel(TextModel):
                     f"{where(number)} has {counted(len(ids), 'token')}, and the model has room for {max(room, 0)} "
                     "before what it writes: shorten it, or let past_context be slide"
                 )
+            if self.by_ids and not ids:
+                raise DataError(f"{where(number)} is empty: give it an id to begin with")
             found.append(ids)
         return found
 
     def _stopping(self, stops: Sequence[str]) -> Callable[[], StoppingCriteria] | None:
-        """Make criteria that end a sequence at a stop string.  Raises ConfigError for stop strings that are none."""
+        """Make criteria that end a sequence at a stop string.
+
+        Raises ConfigError for stop strings that are none, and for a model that is used by ids.
+        """
+        if stops and self.by_ids:
+            raise ConfigError("stop strings are of texts, and ids are none: leave them out, or use the model by text")
         Detokenizer(self.tokenizer, stops)
         return (lambda: Detokenizer(self.tokenizer, stops).ends_with) if stops else None

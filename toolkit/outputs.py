@@ -82,7 +82,8 @@ def translation(hypothesis: Hypothesis, tokenizer: Tokenizer) -> Translation:
     """Add the text and the tokens to a hypothesis."""
     ids = [*hypothesis.ids, EOS][: len(hypothesis.token_log_probs)]
     text = sentence_text(tokenizer, hypothesis.ids)
-    return Translation(text, tokens=[*map(tokenizer.piece, ids)], **hypothesis._replace(ids=ids)._asdict())
+    shown = hypothesis._replace(ids=tokenizer.shown_ids(ids))
+    return Translation(text, tokens=[*map(tokenizer.piece, ids)], **shown._asdict())
 
 
 def joined_translation(divided: DividedText, parts: Sequence[Translation]) -> Translation:
@@ -224,4 +225,4 @@ def continuation(prompt: str, hypothesis: Hypothesis, tokenizer: Tokenizer, stop
     ids = [*hypothesis.ids, EOS][: len(hypothesis.token_log_probs)]
     reason = "stop" if hypothesis.finished or stopped.stopped else "length"
     probable = hypothesis.token_log_probs, hypothesis.log_prob, hypothesis.score
-    return Continuation(prompt, text, ids, [*map(tokenizer.piece, ids)], *probable, reason)
+    return Continuation(prompt, text, tokenizer.shown_ids(ids), [*map(tokenizer.piece, ids)], *probable, reason)

@@ -12,8 +12,9 @@ from threadpoolctl import ThreadpoolController
 from toolkit.display import meant
 from toolkit.errors import ConfigError, DataError, LengthError, ModelError
 from toolkit.nn.module import Model
-from toolkit.tokenization import Tokenizer
+from toolkit.tokenization import IdTokenizer, Tokenizer
 from toolkit.tokenization.normal_form import text_list
+from toolkit.tokenization.special import EOS
 
 Config = TypeVar("Config")  # a dataclass
 
@@ -71,6 +72,11 @@ class TextModel:
         self._threads, self._name = ThreadpoolController(), name
         self._most_threads = None if model.parameter_count >= _LARGE else 1
 
+    @property
+    def by_ids(self) -> bool:
+        """True where texts are ids, divided by spaces, in and out: see `IdTokenizer`."""
+        return isinstance(self.tokenizer, IdTokenizer)
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._name}, {self.model.parameter_count:,} parameters>"
 
@@ -108,7 +114,12 @@ class TextModel:
         ids = []
         for number, word in enumerate(words, start=1):
             check_length(word, f"bad word {number}", self.model.config.max_length)
-            ids.append(self.tokenizer.encode(word))
+            try:
+                ids.append(self.tokenizer.encode(word))
+            except DataError as error:
+                raise DataError(f"bad word {number} cannot be read: {error}") from error
+            if EOS in ids[-1]:  # which no text has, but where it is ids
+                raise ConfigError(f"bad word {number} has the end mark in it, and outputs must end: leave it out")
             with suppress(DataError):  # a tokenizer of characters that knows no space writes none
                 ids.append(self.tokenizer.encode(f" {word.lstrip(' ')}"))
         return ids

@@ -51,14 +51,28 @@ class TranslationReader(TextModel):
         for number, text in enumerate(texts, start=1):
             if len(text) > CHARACTERS_OF_A_TOKEN * READING_LIMIT:
                 raise LengthError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
-        tokenizer = self.tokenizer.source if source else self.tokenizer
-        ids = sentence_ids(tokenizer, texts, source and self.model.config.ignore_case)
+        ids = [without_eos(own) for own in self._tokenized(texts, where, source)]  # EOS is there where texts are ids
         self._check_lengths(ids, where)
         return ids
 
+    def _tokenized(self, texts: Sequence[str], where: Where, source: bool = False) -> list[list[int]]:
+        """Tokenize texts.  Raises DataError, with the name of the first that cannot be."""
+        tokenizer, ignores_case = self.tokenizer, False
+        if source:
+            tokenizer, ignores_case = tokenizer.source, self.model.config.ignore_case
+        try:
+            return sentence_ids(tokenizer, texts, ignores_case)
+        except DataError:
+            for number, text in enumerate(texts, start=1):
+                try:
+                    sentence_ids(tokenizer, [text], ignores_case)
+                except DataError as error:
+                    raise DataError(f"{where(number)} cannot be read: {error}") from error
+            raise
+
     def read(self, texts: Sequence[str], where: Where, split_sentences: bool = True) -> list[Source]:
-        """Divide texts into sentences and encode these.  Raises LengthError as `encode` does."""
-        return self._encoded([divided(text, split_sentences) for text in texts], where)
+        """Divide texts into sentences and encode these; one of ids is a whole.  Raises LengthError as `encode` does."""
+        return self._encoded([divided(text, split_sentences and not self.by_ids) for text in texts], where)
 
     def pairs(
         self, sources: Sequence[str], targets: Sequence[Target], where: Where
@@ -67,7 +81,9 @@ class TranslationReader(TextModel):
 
         where: names a source in an error. Raises LengthError as `encode` does, and DataError as `score` does.
         """
-        listed_targets = [_sentence_targets(source, each) for source, each in zip(sources, targets, strict=True)]
+        listed_targets = [None] * len(sources)
+        if not self.by_ids:
+            listed_targets = [_sentence_targets(source, each) for source, each in zip(sources, targets, strict=True)]
         texts = [divided(source, each is not None) for source, each in zip(sources, listed_targets, strict=True)]
         read = self._encoded(texts, where)
         flat: list[str | Iterable[int]] = []
@@ -90,7 +106,8 @@ class TranslationReader(TextModel):
         flat = iter(self.encode([each for text in texts for each in text.sentences], sentence_names(texts, where)))
         sources = []
         for text in texts:
-            read = [(span, ids) for span, ids in zip(text.spans, islice(flat, len(text.spans)), strict=True) if ids]
+            read = [*zip(text.spans, islice(flat, len(text.spans)), strict=True)]
+            read = [(span, ids) for span, ids in read if ids or self.by_ids]  # an end mark alone is given as such
             sources.append(Source(replace(text, spans=tuple(span for span, _ in read)), [ids for _, ids in read]))
         return sources
 
@@ -98,7 +115,7 @@ class TranslationReader(TextModel):
         """Give the ids of translations that are to be scored; where: names one in an error."""
         texts = self.encode([each if isinstance(each, str) else "" for each in targets], where, source=False)
         ids = [
-            text if isinstance(each, str) else _given_ids(each, where(number))
+            text if isinstance(each, str) else self._given_ids(each, where(number))
             for number, (text, each) in enumerate(zip(texts, targets, strict=True), start=1)
         ]
         self._check_lengths(ids, where)
@@ -107,6 +124,16 @@ class TranslationReader(TextModel):
             if not all(0 <= each < size and each not in CONTROL_IDS for each in own):
                 raise DataError(f"{where(number)} has ids that are no text for this model: did another one write it?")
         return ids
+
+    def _given_ids(self, given: Iterable[int], name: str) -> list[int]:
+        """Give the ids of a translation, without EOS.  Raises DataError for what is neither a text nor ids."""
+        ids = list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [None]
+        if not all(isinstance(each, int | np.integer) for each in ids):
+            check_text(given, name)
+        try:
+            return without_eos(self.tokenizer.given_ids(map(int, ids)))
+        except DataError as error:
+            raise DataError(f"{name} cannot be read: {error}") from error
 
     def _check_lengths(self, ids: list[list[int]], where: Where) -> None:
         for number, own in enumerate(ids, start=1):
@@ -120,7 +147,7 @@ class TranslationReader(TextModel):
         most = self.model.config.max_length - max(config.shortest, 1)
         for number, prefix in enumerate(prefixes, start=1):
             check_length(prefix, f"the prefix of {where(number)}", self.model.config.max_length)
-        ids = sentence_ids(self.tokenizer, prefixes)
+        ids = self._tokenized(prefixes, lambda number: f"the prefix of {where(number)}")
         for number, prefix in enumerate(ids, start=1):
             if len(prefix) > most:
                 raise DataError(
@@ -133,14 +160,6 @@ class TranslationReader(TextModel):
 def without_eos(ids: Sequence[int]) -> list[int]:
     """Give ids without the end mark."""
     return list(ids[:-1] if len(ids) and ids[-1] == EOS else ids)
-
-
-def _given_ids(given: Iterable[int], name: str) -> list[int]:
-    """Give the ids of a translation, without EOS.  Raises DataError for what is neither a text nor ids."""
-    ids = list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [None]
-    if not all(isinstance(each, int | np.integer) for each in ids):
-        check_text(given, name)
-    return without_eos([int(each) for each in ids])
 
 
 def _sentence_targets(source: str, target: Target) -> list[str | Iterable[int]] | None:

@@ -282,14 +282,15 @@ class Translator(TranslationReader):
         self, sources: Sequence[Sequence[int]], translations: Sequence[Translation], batch_size: int
     ) -> list[Translation]:
         """Add attention and alignment to translations, each of the source of the same number."""
-        targets = [without_eos(each.ids) for each in translations]
+        targets = [without_eos(self.tokenizer.given_ids(each.ids)) for each in translations]
         with self.arithmetic():
             maps = cross_attention(self.model, sources, targets, batch_size)
         results = []
         for source, target, each, attention in zip(sources, targets, translations, maps, strict=True):
             source_tokens = [self.tokenizer.piece(each) for each in [*source, EOS]]
-            target_words = words_of(each.tokens[: len(target)])
-            alignment = word_alignment(attention, words_of(source_tokens[:-1]), target_words)
+            words = source_tokens[:-1], each.tokens[: len(target)]
+            words = [range(len(side)) if self.by_ids else words_of(side) for side in words]  # an id is a word
+            alignment = word_alignment(attention, *words)
             attention = attention[: len(each.tokens)]  # an output may have been cut off before its EOS
             results.append(replace(each, source_tokens=source_tokens, attention=attention, alignment=alignment))
         return results

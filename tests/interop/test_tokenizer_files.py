@@ -16,7 +16,7 @@ from toolkit.interop.tokenizer_writing import write_tokenizer
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import Seq2SeqConfig
-from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer
+from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, IdTokenizer, SentencePieceTokenizer
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 
 OWN = {"toolkit": {}}
@@ -172,7 +172,9 @@ def test_our_own_come_back_as_they_were(tokenizer, tmp_path):
     assert settings["split_special_tokens"]
 
 
-def test_a_directory_without_a_tokenizer_is_refused(tmp_path):
+def test_without_a_tokenizer_texts_are_ids_and_with_a_part_of_one_it_is_refused(tmp_path):
+    assert isinstance(opened(tmp_path, {}, 10).tokenizer, IdTokenizer)
+    write(tmp_path, merges__txt=b"a b")
     with pytest.raises(ModelError, match="has no tokenizer that the toolkit can read"):
         opened(tmp_path, {}, 10)
     write(tmp_path, tokenizer__model=b"not a model")

@@ -122,6 +122,8 @@ class ChatSession:
         long.
         """
         settings = model.model.config
+        if model.by_ids:
+            raise ModelError("this model is used by ids, and converses in none: toolkit generate --ids continues them")
         if template is None and settings.template == "none":
             raise ModelError(
                 "this model was not taught to converse: give one that was (toolkit chat), or a template (plain)"

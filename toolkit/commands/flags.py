@@ -27,6 +27,13 @@ Workers = Annotated[
     int | None,
     arg(help="Processes. By default one, and for long input one a core. Changes the speed, not the result."),
 ]
+Ids = Annotated[
+    bool,
+    arg(
+        help="Texts are ids, divided by spaces, in and out: those of the library that the model comes from. A language "
+        "model reads them as they are, a translator with the end mark, given or not."
+    ),
+]
 Quiet = Annotated[bool, arg(help="Show no progress.")]
 BadWords = Annotated[
     UseAppendAction[tuple[str, ...]],

@@ -10,7 +10,7 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import emit_results, emit_text, typed_lines
-from toolkit.commands.flags import BadWords, ModelName, Quiet, Workers
+from toolkit.commands.flags import BadWords, Ids, ModelName, Quiet, Workers
 from toolkit.commands.lines import LongLines, Window, Work, answered, file_windows, one_text, tell_one_text
 from toolkit.decoding import ContinuationConfig
 from toolkit.display import tell
@@ -40,6 +40,7 @@ class Generate:
     """How the text begins; several are several prompts, words without quotation marks one. Without it, and without
     --file, or where it is -, lines of standard input are."""
     model: ModelName = "stories"
+    ids: Ids = False
     file: Path | None = None
     """Text file in UTF-8 with one prompt a line; - is standard input."""
     long_lines: LongLines = "refuse"
@@ -112,7 +113,7 @@ class _Work(Work):
     def __init__(self, command: Generate):
         super().__init__(command)
         self.seeded()
-        self._model = load_language_model(command.model)
+        self._model = load_language_model(command.model, ids=command.ids)
         part, config = self._model.model.config.max_length // _PART, command.generation
         room = part if config.max_new_tokens is None else min(part, config.max_new_tokens)
         self._longer = replace(config, max_new_tokens=None, min_new_tokens=max(config.min_new_tokens, room))

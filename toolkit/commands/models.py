@@ -29,7 +29,7 @@ from toolkit.models.storage import (
 )
 from toolkit.tensors import read_tensors
 from toolkit.text_model import TextModel
-from toolkit.tokenization import load_tokenizer
+from toolkit.tokenization import IdTokenizer, load_tokenizer
 
 if TYPE_CHECKING:
     from toolkit.interop import Exchanged
@@ -81,7 +81,9 @@ def describe(directory: Path) -> dict[str, Any]:
 
 def _lines(facts: dict[str, Any]) -> list[str]:
     sizes, parameters, tokenizer = facts["bytes"], facts["parameters"], facts["tokenizer"]
-    reads = f"{tokenizer['kind']}, {tokenizer['vocab_size']} tokens" if tokenizer else "none: it reads vectors"
+    reads = "none: it reads vectors" if tokenizer is None else f"{tokenizer['kind']}, {tokenizer['vocab_size']} tokens"
+    if tokenizer and tokenizer["kind"] == IdTokenizer.__name__:
+        reads = "none: it is used by ids (--ids)"
     lines = [
         f"model       {facts['model']}",
         f"kind        {facts['kind']}, format {facts['format']}",

@@ -12,13 +12,15 @@ from tyro.conf import Positional
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import emit
-from toolkit.commands.flags import ModelName, Quiet, Workers
+from toolkit.commands.flags import Ids, ModelName, Quiet, Workers
+from toolkit.commands.lines import file_windows, is_input
 from toolkit.data.texts import Piece, TextSource, open_texts
 from toolkit.display import aligned, json_text, progress_bar
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation.perplexity import Perplexity, pooled
 from toolkit.language_model import LanguageModel
 from toolkit.parallel import in_order
+from toolkit.tokenization import Tokenizer
 
 
 @dataclass
@@ -30,6 +32,9 @@ class MeasurePerplexity:
 
     A model that knows BOS reads every document after it and predicts its EOS. Where there are no documents (none), and
     with any other model, a file is one text: its first token is not predicted without BOS, its end never.
+
+    With --ids, every line is a text of its own, read as it is: its first id is not predicted, and its end only where it
+    stands there. There are no bytes then, and no bits per byte.
     """
 
     examples = (
@@ -41,6 +46,7 @@ class MeasurePerplexity:
     files: Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]]
     """Text files in UTF-8 (also .gz), or directories with .txt files; - is standard input."""
     model: ModelName = "stories"
+    ids: Ids = False
     overlap: int = 0
     """Tokens of a window of the context that the next one reads again; more is slower, and nearer to reading it all."""
     documents: Literal["auto", "none", "file", "line", "blank"] = "auto"
@@ -53,19 +59,25 @@ class MeasurePerplexity:
     def run(self) -> None:
         if not self.files:
             raise ConfigError("no file is given: name the texts to measure on")
-        model = load_language_model(self.model, instead="toolkit score, which scores given translations")
+        if self.ids and self.documents != "auto":
+            raise ConfigError(f"--documents is {self.documents}, but with --ids every line is a text: leave it out")
+        if len({*self.files}) < len(self.files):
+            raise ConfigError("a file is named twice: name each once")
+        model = load_language_model(self.model, "toolkit score, which scores given translations", self.ids)
         marks = model.model.config.begin
         documents = self.documents if self.documents != "auto" else "blank" if marks else "none"
         if documents != "none" and not marks:
             raise ConfigError(f"--documents is {documents}, but {self.model} knows no marks between texts: use none")
-        if len({*self.files}) < len(self.files):
-            raise ConfigError("a file is named twice: name each once")
-        sources = open_texts(self.files, [], "text", documents, once=True)
-        found = {source.name: self._measured(model, source, documents != "none") for source in sources}
+        if self.ids:
+            documents = "line"
+            sources = [IdLines(path, model.tokenizer) for path in self.files]
+        else:
+            sources = open_texts(self.files, [], "text", documents, once=True)
+        found = {source.name: self._measured(model, source, marks and documents != "none") for source in sources}
         total = pooled(found.values())
         if self.json:
-            figures = {"model": self.model, "documents": documents, "overlap": self.overlap, **asdict(total)}
-            emit([json_text(figures | {"files": {name: asdict(one) for name, one in found.items()}})])
+            figures = {"model": self.model, "documents": documents, "overlap": self.overlap, **_known(total)}
+            emit([json_text(figures | {"files": {name: _known(one) for name, one in found.items()}})])
         else:
             emit(_lines(found, total))
 
@@ -92,9 +104,34 @@ def _with_progress(source: TextSource) -> Iterator[Piece]:
             bar.update(len(piece.text.encode()))
 
 
+class IdLines:
+    """Lines of ids, each a text of its own; see `TextSource`.  Raises DataError, naming the line, for what is no id."""
+
+    separator, bytes = "", None
+
+    def __init__(self, path: Path, tokenizer: Tokenizer):
+        self.name, self._path, self._tokenizer = "standard input" if is_input(path) else str(path), path, tokenizer
+
+    def __iter__(self) -> Iterator[Piece]:
+        for window in file_windows(self._path):
+            for number, line in enumerate(window.lines if window else (), start=1):
+                try:
+                    self._tokenizer.encode(line)
+                except DataError as error:
+                    raise DataError(f"{window.where(number)} cannot be read: {error}") from error
+                yield Piece(line, True)
+
+
+def _known(found: Perplexity) -> dict[str, Any]:
+    """Give the figures by name, without those that need a text where there is none."""
+    figures = asdict(found)
+    return figures if found.bytes else {name: figures[name] for name in ("loss", "perplexity", "tokens")}
+
+
 def _lines(found: dict[str, Perplexity], total: Perplexity) -> list[str]:
-    rows = [("", "nats per token", "perplexity", "bits per byte", "tokens", "bytes")]
+    of_text = ("bits per byte", "bytes") if total.bytes else ()
+    rows = [("", "nats per token", "perplexity", *of_text[:1], "tokens", *of_text[1:])]
     for name, one in {**found, **({"all together": total} if len(found) > 1 else {})}.items():
-        measures = f"{one.loss:.4f}", f"{one.perplexity:.4g}", f"{one.bits_per_byte:.4f}"
-        rows.append((name, *measures, f"{one.tokens:,}", f"{one.bytes:,}"))
+        bits, size = ([f"{one.bits_per_byte:.4f}"], [f"{one.bytes:,}"]) if total.bytes else ((), ())
+        rows.append((name, f"{one.loss:.4f}", f"{one.perplexity:.4g}", *bits, f"{one.tokens:,}", *size))
     return aligned(rows)

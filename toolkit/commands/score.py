@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results
-from toolkit.commands.flags import Alignments, ModelName, Quiet, Workers
+from toolkit.commands.flags import Alignments, Ids, ModelName, Quiet, Workers
 from toolkit.commands.lines import Answer, LongLines, Window, Work, answered, check_inputs, file_windows
 from toolkit.data.lines import LONGEST_LINE
 from toolkit.errors import ConfigError, DataError, LengthError
@@ -48,6 +48,7 @@ class Score:
     )
 
     model: ModelName = "en-ne"
+    ids: Ids = False
     source: Path | None = None
     """Text file in UTF-8 with the sentences that were translated; - is standard input, here and below."""
     target: Path | None = None
@@ -93,7 +94,7 @@ class Score:
 class _Work(Work):
     def __init__(self, command: Score):
         super().__init__(command)
-        self._translator = load_translator(command.model, instead="toolkit perplexity")
+        self._translator = load_translator(command.model, instead="toolkit perplexity", ids=command.ids)
 
     def __call__(self, window: Window) -> Answer:
         """Give the output of every line; several lines where several translations are scored."""

@@ -10,7 +10,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results, typed_lines
-from toolkit.commands.flags import Alignments, BadWords, ModelName, Quiet, Workers
+from toolkit.commands.flags import Alignments, BadWords, Ids, ModelName, Quiet, Workers
 from toolkit.commands.lines import (
     LongLines,
     Window,
@@ -50,6 +50,7 @@ class Translate:
     """What to translate, before or after all flags; words without quotation marks are one text. Without it, and without
     --file, or where it is -, lines come from standard input."""
     model: ModelName = "en-ne"
+    ids: Ids = False
     file: Path | None = None
     """Text file in UTF-8 to translate line by line; - is standard input."""
     output: Path | None = None
@@ -132,7 +133,7 @@ class _Work(Work):
     def __init__(self, command: Translate):
         super().__init__(command)
         self.seeded()
-        self._translator = load_translator(command.model)
+        self._translator = load_translator(command.model, ids=command.ids)
 
     def _check(self, line: str, cut: bool = False) -> object:
         return self._translator.read([line], str, self._command.split_sentences)

@@ -26,21 +26,22 @@ class Perplexity:
     """The probability of a text under a model, in the usual measures.
 
     Perplexities compare models of one tokenizer. Bits per byte compare any: they are what the model would need to
-    store the text, per byte of it in UTF-8 (normal form C), special tokens between texts included.
+    store the text, per byte of it in UTF-8 (normal form C), special tokens between texts included. A model that is used
+    by ids has no text: None, and no bytes.
     """
 
     loss: float  # nats per token: the mean of -log p(token | those before it)
     perplexity: float  # exp(loss)
-    bits_per_byte: float  # loss · tokens / (ln 2 · bytes)
+    bits_per_byte: float | None  # loss · tokens / (ln 2 · bytes)
     tokens: int  # that were predicted
     bytes: int  # of text that they stand for
 
 
 def perplexity(negative_log_likelihood: float, tokens: int, size: int) -> Perplexity:
-    """Compute the measures from a sum over `tokens` tokens, in nats, that stand for `size` bytes; both at least 1."""
+    """Compute the measures from a sum over `tokens` tokens, in nats, that stand for `size` bytes, 0 if not for text."""
     loss = negative_log_likelihood / tokens
     power = math.exp(loss) if loss < math.log(np.finfo(float).max) else math.inf
-    return Perplexity(loss, power, negative_log_likelihood / (math.log(2) * size), tokens, size)
+    return Perplexity(loss, power, negative_log_likelihood / (math.log(2) * size) if size else None, tokens, size)
 
 
 class Window(NamedTuple):

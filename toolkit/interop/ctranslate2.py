@@ -130,6 +130,12 @@ class StoredModel(NamedTuple):
         is_open = self.config.positions == "rotary" and self.vocabulary != Vocabulary.own(self.vocabulary.size)
         return [f"nothing says how long its texts may be: {self.config.max_length} tokens at most"] if is_open else []
 
+    def by_ids(self) -> "StoredModel":
+        """Lay it out as it is used without a tokenizer: a language model reads and writes nothing but what is said."""
+        if not isinstance(self.config, GPTConfig) or self.vocabulary == Vocabulary.own(self.vocabulary.size):
+            return self
+        return self._replace(config=replace(self.config, begin=False), vocabulary=self.vocabulary.with_end_alone())
+
     def model(self, vocabulary: Vocabulary | None = None) -> Model:
         """Make the model in our layout.  vocabulary: that layout, if a tokenizer's files say more than the model's.
 

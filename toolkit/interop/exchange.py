@@ -12,7 +12,7 @@ from toolkit.interop import ctranslate2
 from toolkit.interop.chat_templates import marks_of
 from toolkit.interop.ctranslate2_file import MODEL_FILE
 from toolkit.interop.hugging_face import HuggingFaceModel, write_hugging_face
-from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
+from toolkit.interop.tokenizer_reading import has_tokenizer, pieces_tokenizer, read_tokenizer
 from toolkit.interop.tokenizer_writing import with_marks, write_tokenizer, writes_template
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.autoencoder import AutoEncoder
@@ -21,8 +21,9 @@ from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import CONFIG_FILE, load_model, read_json, read_metrics, read_model, save_model
 from toolkit.nn.module import Model
-from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
+from toolkit.tokenization import IdTokenizer, SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.tokenization.foreign import ForeignTokenizer
+from toolkit.tokenization.ids import shown_pieces
 from toolkit.tokenization.special import ASSISTANT, BOS, END, EOS, PAD, SPECIAL_TOKENS, UNK
 
 Format = Literal["hugging-face", "ctranslate2"]
@@ -122,8 +123,13 @@ def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, l
     """Read a model from elsewhere -> it, its tokenizer, its class, notes, and its authors' settings of decoding."""
     if (source / MODEL_FILE).exists():
         reading = ctranslate2.read(source, end_token)
-        tokenizer, model = pieces_tokenizer(source, reading.tokens, reading.vocabulary), reading.model()
-        notes = reading.notes + _never_written(model, reading.vocabulary, reading.tokens)
+        if has_tokenizer(source):
+            tokenizer = pieces_tokenizer(source, reading.tokens, reading.vocabulary)
+        else:
+            reading = reading.by_ids()
+            tokenizer = IdTokenizer(reading.vocabulary.rows, shown_pieces(reading.vocabulary.rows, reading.tokens))
+        model = reading.model()
+        notes = reading.notes + _by_ids(tokenizer) + _never_written(model, reading.vocabulary, reading.tokens)
         return model, tokenizer, _ctranslate2_name(model), notes, {}
     if not source.is_dir():
         raise ModelError(
@@ -134,10 +140,16 @@ def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, l
     found = HuggingFaceModel(source, end_token is not None)
     read = read_tokenizer(found.settings, found.size, end_token)
     model = found.read(read.vocabulary, read.begin, read.template)
-    notes = found.notes + _never_written(model, read.vocabulary, read.tokens)
+    notes = found.notes + _by_ids(read.tokenizer) + _never_written(model, read.vocabulary, read.tokens)
     if read.has_other_template:
         notes.append("its chat template is not one of this toolkit's and stays behind: fine-tuning teaches one of ours")
     return model, read.tokenizer, found.architecture.name, notes, found.generation
+
+
+def _by_ids(tokenizer: Tokenizer) -> list[str]:
+    """Note how a model without a tokenizer is used."""
+    is_needed = isinstance(tokenizer, IdTokenizer)
+    return ["it has no tokenizer beside it, and is used by ids: --ids, in place of text"] * is_needed
 
 
 def _never_written(model: Model, vocabulary: Vocabulary, names: Sequence[str | None]) -> list[str]:
@@ -169,6 +181,9 @@ def _ctranslate2_name(model: Model) -> str:
 
 def _how_to_tokenize(model: Model, tokenizer: Tokenizer) -> list[str]:
     """Note what CTranslate2, which is given tokens, leaves to its user."""
+    if isinstance(tokenizer, IdTokenizer):
+        name = tokenizer.piece(tokenizer.encode("1")[0])
+        return [f"it has no tokenizer: a token is called as in its list of tokens, that of id 1 {name!r:.60}"]
     if not isinstance(model, Seq2Seq):
         notes = ["a prompt begins with the token <s>, which is yours to put there"] if model.config.begin else []
         if model.config.template == "control":

@@ -15,7 +15,14 @@ from toolkit.interop.hugging_face_files import ForeignSettings
 from toolkit.interop.tokenizer_json import Json, byte_level_content, content_ids, first_added, unknown_id
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.storage import read_json
-from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, Tokenizer, load_tokenizer
+from toolkit.tokenization import (
+    ByteTokenizer,
+    CharacterTokenizer,
+    IdTokenizer,
+    SentencePieceTokenizer,
+    Tokenizer,
+    load_tokenizer,
+)
 from toolkit.tokenization.chat_template import TemplateName
 from toolkit.tokenization.foreign import ForeignSentencePieceTokenizer, piece_names
 from toolkit.tokenization.foreign_library import LibraryTokenizer
@@ -231,8 +238,8 @@ def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = N
 
     size: how many tokens the model has; those without a name are kept. end_token: see `TokenizerDirectory`.
 
-    Raises ModelError where there is none, where it is damaged or belongs to another model, and where the library that
-    it needs is not installed; and what `TokenizerDirectory` raises.
+    Where there is none, texts are ids. Raises ModelError where it is damaged or belongs to another model, and where the
+    library that it needs is not installed; and what `TokenizerDirectory` raises.
     """
     found = TokenizerDirectory(config, size, end_token)
     own = _own(found)
@@ -240,6 +247,8 @@ def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = N
         return ReadTokenizer(own, Vocabulary.own(size), None)
     if found.has(SOURCE_FILE, TARGET_FILE, PIECES_FILE):
         return _marian(found)
+    if not has_tokenizer(found.path):
+        return _by_ids(found)
     for name in _MODELS:
         if found.has(name) and not (found.has(LIBRARY_FILE) and _is_other(found.path / name)):
             return _sentencepiece(found, name)
@@ -255,6 +264,26 @@ def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = N
     tokenizer = LibraryTokenizer(content, vocabulary.rows, origin)
     has_other = conversation is None and found.chat_template is not None
     return ReadTokenizer(tokenizer, vocabulary, bool(begin), tokens, template, has_other)
+
+
+def has_tokenizer(directory: Path) -> bool:
+    """True where a file lies that a tokenizer is read from, or part of one."""
+    names = (LIBRARY_FILE, PIECES_FILE, MERGES_FILE, SOURCE_FILE, TARGET_FILE, *_MODELS)
+    return any((directory / name).exists() for name in names)
+
+
+def _by_ids(found: TokenizerDirectory) -> ReadTokenizer:
+    """Lay out a vocabulary without a tokenizer: each token is called by its id.
+
+    What a language model reads and writes by ids is all that there is, so that no token is special but its end mark,
+    and those that its authors never let it write.
+    """
+    tokens = [str(index) for index in range(found.size)]
+    vocabulary = found.vocabulary(tokens)
+    if not (found.config.is_own or found.config.is_encoder_decoder):
+        suppressed = found.config.decoding.get("suppress_tokens")
+        vocabulary = vocabulary.with_end_alone(suppressed if isinstance(suppressed, list) else ())
+    return ReadTokenizer(IdTokenizer(vocabulary.rows), vocabulary, False, tokens)
 
 
 def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:

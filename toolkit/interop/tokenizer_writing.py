@@ -20,7 +20,7 @@ from toolkit.interop.tokenizer_reading import (
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.gpt import GPTConfig
 from toolkit.models.storage import write_json
-from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
+from toolkit.tokenization import IdTokenizer, SentencePieceTokenizer, Tokenizer
 from toolkit.tokenization.foreign import ForeignSentencePieceTokenizer, ForeignTokenizer
 from toolkit.tokenization.foreign_library import LibraryTokenizer
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
@@ -44,6 +44,8 @@ def write_tokenizer(tokenizer: Tokenizer, directory: Path, config: Config) -> No
 
     Raises DataError where a file cannot be written.
     """
+    if isinstance(tokenizer, IdTokenizer):  # there was none
+        return
     if isinstance(tokenizer, ForeignTokenizer):
         _write_foreign(tokenizer, directory, config)
         return

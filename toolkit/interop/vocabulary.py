@@ -6,7 +6,7 @@ its tables: the special tokens come first, every other token after them in its o
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,10 +19,7 @@ from toolkit.interop.mapping import OUTPUT, OUTPUT_BIAS, TABLES, TARGET, TIED
 from toolkit.models.gpt import ABSENT, GPTConfig
 from toolkit.models.storage import new_model
 from toolkit.nn.module import Model
-from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
-
-# Where several of our ids are one foreign token, the first of these is the one that is written for it.
-_WRITTEN_FIRST = (EOS, UNK, PAD, BOS)
+from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK, WRITTEN_FIRST
 
 
 @dataclass(frozen=True)
@@ -69,6 +66,14 @@ class Vocabulary:
         """Lay out a model of ours that comes back: every id stays where it is."""
         return cls(tuple(range(size)))
 
+    def with_end_alone(self, kept: Collection[int] = ()) -> "Vocabulary":
+        """Lay out the same model with no special tokens but its end mark, and those of its foreign ids that are `kept`.
+
+        All others are then tokens like any other, which may be written.
+        """
+        first = [row if ours == EOS or row in kept else -1 for ours, row in enumerate(self.rows[: len(SPECIAL_TOKENS)])]
+        return Vocabulary((*first, *sorted({*self.rows} - {*first, -1})))
+
     @property
     def size(self) -> int:
         """V, the number of our ids."""
@@ -83,7 +88,7 @@ class Vocabulary:
     def aliases(self) -> tuple[int, ...]:
         """Our ids that must never be written: the foreign model lacks them, or another of ours is the same token."""
         written, aliases = set(), []
-        order = (*_WRITTEN_FIRST, *(ours for ours in range(self.size) if ours not in _WRITTEN_FIRST))
+        order = (*WRITTEN_FIRST, *(ours for ours in range(self.size) if ours not in WRITTEN_FIRST))
         for ours in order:
             if self.rows[ours] < 0 or self.rows[ours] in written:
                 aliases.append(ours)

@@ -8,6 +8,7 @@ from toolkit.tokenization.characters import ByteTokenizer, CharacterTokenizer
 from toolkit.tokenization.chat_template import ChatTemplate, Message, make_template
 from toolkit.tokenization.foreign import ForeignSentencePieceTokenizer
 from toolkit.tokenization.foreign_library import LibraryTokenizer
+from toolkit.tokenization.ids import IdTokenizer
 from toolkit.tokenization.sentencepiece import FILE_NAME, SentencePieceTokenizer
 from toolkit.tokenization.streaming import Detokenizer, StopStrings
 from toolkit.tokenization.tokenizer import JSON_FILE, Tokenizer, read_settings
@@ -17,6 +18,7 @@ __all__ = [
     "CharacterTokenizer",
     "ChatTemplate",
     "Detokenizer",
+    "IdTokenizer",
     "Message",
     "SentencePieceTokenizer",
     "StopStrings",
@@ -27,7 +29,7 @@ __all__ = [
 
 _KINDS = {
     tokenizer.kind: tokenizer
-    for tokenizer in (CharacterTokenizer, ByteTokenizer, ForeignSentencePieceTokenizer, LibraryTokenizer)
+    for tokenizer in (CharacterTokenizer, ByteTokenizer, ForeignSentencePieceTokenizer, LibraryTokenizer, IdTokenizer)
 }
 
 

@@ -27,5 +27,8 @@ SPECIAL_TOKENS: tuple[str, ...] = (
     *(f"<|spare_{index}|>" for index in range(len(SPARE))),
 )
 
+# Of several ids that are one token of a model from elsewhere, the first of these is the one that is written.
+WRITTEN_FIRST = (EOS, UNK, PAD, BOS)
+
 # <unk> is not among them: it stands for text that is lost, and a reader should see that something is missing.
 CONTROL_IDS: frozenset[int] = frozenset(range(len(SPECIAL_TOKENS))) - {UNK}

@@ -94,6 +94,14 @@ class Tokenizer(ABC):
         """
         return lenient_text(b"".join(map(self.surface, ids)))
 
+    def shown_ids(self, ids: Iterable[int]) -> list[int]:
+        """Give ids as users of the model know them: unchanged, but where it is used by ids from elsewhere."""
+        return list(ids)
+
+    def given_ids(self, ids: Iterable[int]) -> list[int]:
+        """Give the ids of this tokenizer from what users call them.  Raises DataError for one that the model lacks."""
+        return list(ids)
+
     def piece(self, token_id: int) -> str:
         """Look up how a person is shown an id. Raises IndexError as `decode`."""
         return self.pieces[self._inside(token_id)]
