@@ -273,16 +273,13 @@ def has_tokenizer(directory: Path) -> bool:
 
 
 def _by_ids(found: TokenizerDirectory) -> ReadTokenizer:
-    """Lay out a vocabulary without a tokenizer: each token is called by its id.
-
-    What a language model reads and writes by ids is all that there is, so that no token is special but its end mark,
-    and those that its authors never let it write.
+    """Call each token by its id.  Nothing is put around the ids that a language model reads, and so none is special but
+    its end mark, and those that its authors never let it write.
     """
     tokens = [str(index) for index in range(found.size)]
     vocabulary = found.vocabulary(tokens)
     if not (found.config.is_own or found.config.is_encoder_decoder):
-        suppressed = found.config.decoding.get("suppress_tokens")
-        vocabulary = vocabulary.with_end_alone(suppressed if isinstance(suppressed, list) else ())
+        vocabulary = vocabulary.with_end_alone(found.config.tokens("suppress_tokens"))
     return ReadTokenizer(IdTokenizer(vocabulary.rows), vocabulary, False, tokens)
 
 
