@@ -17,7 +17,9 @@ ROOT = Path(toolkit.__file__).parent.parent
 
 
 def test_what_is_public_is_listed_and_there():
-    assert {"load", "load_translator", "load_language_model", "Translator", "interop", "explain"} <= {*dir(toolkit)}
+    assert {"load", "load_translator", "load_language_model", "Translator", "interop", "explain", "train"} <= {
+        *dir(toolkit)
+    }
     assert not {"Any", "TYPE_CHECKING"} & {*dir(toolkit)}
     assert all(getattr(toolkit, name) is not None for name in dir(toolkit))
     assert (ROOT / "toolkit" / "py.typed").is_file()  # without it, a checker takes every type for Any
@@ -31,13 +33,23 @@ def test_modules_are_there_after_import_and_are_not_imported_with_it():
     program = """
 import sys, toolkit
 assert not {"numpy", "sentencepiece", "tyro"} & {*sys.modules}, "too much is imported"
+print(toolkit.train.__name__, toolkit.recipes.translation.Settings.__name__)
 print(toolkit.interop.import_model.__name__, toolkit.interop.export_model.__name__)
 print(toolkit.explain.pages.html.document.__name__, toolkit.explain.attention.attention_page.__name__)
 print(toolkit.explain.pages.terminal.lines.__name__, toolkit.errors.DataError.__name__)
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    assert done.stdout.split() == ["import_model", "export_model", "document", "attention_page", "lines", "DataError"]
+    assert done.stdout.split() == [
+        "train",
+        "Settings",
+        "import_model",
+        "export_model",
+        "document",
+        "attention_page",
+        "lines",
+        "DataError",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -57,6 +69,7 @@ import toolkit
 from typing import assert_type
 from toolkit.outputs import Continuation
 from toolkit.outputs import Translation
+from toolkit.training.run import Run
 
 model = toolkit.load_translator("en-ne")
 assert_type(model, toolkit.Translator)
@@ -68,6 +81,10 @@ stories = toolkit.load_language_model("stories")
 assert_type(stories.generate(iter(["a"]), top_p=0.9), list[str])
 assert_type(stories.generate_n("a"), list[Continuation])
 assert_type(toolkit.load("en-ne"), toolkit.Translator | toolkit.LanguageModel)
+assert_type(toolkit.train("language-model", text="a.txt", training={"updates": 2}), Run)
+assert_type(toolkit.train("chat", seeds=[1, 2]), list[Run])
+assert_type(toolkit.load(toolkit.train("translation")), toolkit.Translator | toolkit.LanguageModel)
+toolkit.train("translator")  # wrong: a kind
 model.translate("a", num_beam=4)  # wrong: a name
 model.translate("a", num_beams="4")  # wrong: a type
 toolkit.nothing  # wrong: there is none

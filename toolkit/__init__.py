@@ -19,17 +19,20 @@ if TYPE_CHECKING:
         plain,
         preference,
         proof,
+        recipes,
         tokenization,
         training,
     )
     from toolkit.api import load, load_language_model, load_translator
     from toolkit.language_model import LanguageModel
+    from toolkit.recipes import train
     from toolkit.translator import Translator
 
 _HOMES = {
     **dict.fromkeys(("load", "load_language_model", "load_translator"), "toolkit.api"),
     "LanguageModel": "toolkit.language_model",
     "Translator": "toolkit.translator",
+    "train": "toolkit.recipes",
 }
 __all__ = [
     "LanguageModel",
@@ -51,7 +54,9 @@ __all__ = [
     "plain",
     "preference",
     "proof",
+    "recipes",
     "tokenization",
+    "train",
     "training",
 ]
 __version__ = "0.1.0"

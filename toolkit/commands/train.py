@@ -13,6 +13,9 @@ from toolkit.commands.flags import parse_flags
 from toolkit.errors import ConfigError
 from toolkit.recipes import Kind, recipe_of, runs_of
 from toolkit.recipes.recipe import Recipe
+from toolkit.recipes.settings import defaults_for
+
+_WITHOUT_TESTS = "--tests", "None"
 
 
 @dataclass
@@ -27,7 +30,9 @@ class Training:
     def read(cls, kind: Kind, program: str, arguments: Sequence[str], command: str) -> "Training":
         """Read the flags of a recipe.  Raises ConfigError as `parse_flags` does."""
         settings = recipe_of(kind).Settings
-        return cls(kind, parse_flags(settings.defaults(words_after(settings, arguments)), program, arguments), command)
+        defaults = defaults_for(settings, words_after(settings, arguments))
+        arguments = [each for word in arguments for each in (_WITHOUT_TESTS if word == "--no-tests" else (word,))]
+        return cls(kind, parse_flags(defaults, program, arguments), command)
 
     def run(self) -> None:
         """Train, and print how well each run did."""
@@ -46,13 +51,14 @@ def run_recipe(kind: Kind, arguments: Sequence[str] | None = None) -> None:
 
 
 def words_after(settings: type[Recipe], arguments: Sequence[str]) -> dict[str, str]:
-    """Find those deciding settings of a recipe that are among the arguments, each with the first word after its flag.
+    """Find those settings among the arguments on which defaults depend, each with the first word after its flag.
 
     Raises ConfigError where there is none after one of them, or after a flag of several values: an empty list would
     mean what is embedded, and whoever gives the flag does not mean that.
     """
     several = [field.name for field in fields(settings) if get_origin(field.type) is tuple]
-    names = {f"--{name.replace('_', '-')}": name for name in (*several, *settings.deciding)}
+    looked_at = "config", *settings.deciding
+    names = {f"--{name.replace('_', '-')}": name for name in (*several, *looked_at)}
     words = [word for argument in arguments for word in argument.split("=", 1)]
     found = {}
     for flag, word in pairwise([*words, ""]):
@@ -60,4 +66,4 @@ def words_after(settings: type[Recipe], arguments: Sequence[str]) -> dict[str, s
             if not word or word.startswith("--"):
                 raise ConfigError(f"{flag} needs a value")
             found[name] = word
-    return {name: word for name, word in found.items() if name in settings.deciding}
+    return {name: word for name, word in found.items() if name in looked_at}

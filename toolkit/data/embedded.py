@@ -83,7 +83,9 @@ def make_embedded(paths: Iterable[Path], quiet: bool = False) -> None:
     for path in map(Path.absolute, paths):
         folder = path.parent
         ours = folder.parent == CORPORA and folder.name in get_args(CorpusName)
-        if ours and (not path.exists() or path.name in _sums(folder)):
+        if ours and not folder.exists():
+            _copy_programs()
+        if ours and path.name in _sums(folder):
             embedded(folder.name, quiet)
 
 

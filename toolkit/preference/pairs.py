@@ -42,6 +42,7 @@ class Pairs(Bucketed, Sequence[PairExample]):
                 raise DataError(f"pair {number} has an empty prompt or reply: a reply has at least its end marker")
             if longest > max_length:
                 raise DataError(f"pair {number} has {longest} tokens, and the model reads {max_length}: shorten it")
+        self._max_length = max_length
         # Pairs of sentences are batched by the same function: what counts here stands where it expects a target.
         self.source_lengths = np.zeros(len(self._pairs), np.int32)
         read = [2 * len(prompt) + len(chosen) + len(rejected) for prompt, chosen, rejected in self._pairs]
@@ -62,6 +63,19 @@ class Pairs(Bucketed, Sequence[PairExample]):
         if not fitting:
             raise DataError(f"{path} has no pair of replies that the model can read: give shorter conversations")
         return cls(fitting, max_length)
+
+    def parted(self, every: int) -> tuple["Pairs", "Pairs"]:
+        """Take one in `every` prompts out, evenly, with all pairs of it -> the other pairs, and those taken out.
+
+        Of fewer prompts the middle one is taken. Raises DataError where there is only one.
+        """
+        numbers = {prompt.tobytes(): number for number, prompt in enumerate(self.prompts())}
+        if len(numbers) < 2:
+            raise DataError("all preferences have the same prompt: give others to validate on")
+        every = min(every, len(numbers))
+        out = [numbers[pair.prompt.tobytes()] % every == every // 2 for pair in self]
+        sides = ([pair for pair, taken in zip(self, out, strict=True) if taken is side] for side in (False, True))
+        return tuple(Pairs(side, self._max_length) for side in sides)
 
     def prompts(self) -> list[Array]:
         """Return every prompt once, in order."""

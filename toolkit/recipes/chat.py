@@ -4,11 +4,11 @@ It goes on with a language model, or begins from nothing. The loss is on replies
 a directory of checkpoints that `toolkit chat --model RUN` reads, and that the recipe of preferences goes on with.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from toolkit.api import load_language_model
 from toolkit.data.conversation_corpus import ConversationCorpus
@@ -52,14 +52,22 @@ class Settings(Recipe):
     """To validate on. Default: a part of the others."""
     valid_share: float = 0.05
     """Share of the conversations that is taken out where none are given to validate on."""
-    tests: Path | None = None
-    """Questions with the replies that are right (JSON lines), asked at the end. Default: the embedded ones."""
+    tests: Path | None = DATA / "test.jsonl"
+    """Questions with the replies that are right (JSON lines), asked at the end; none with --no-tests, and by default
+    none after own --conversations."""
     style: Path = DATA / "style.json"
     """Sentences that open and close a polite reply; the tests judge what is between them."""
     template: Literal["control", "plain"] = "control"
     """Form of a conversation: with control symbols, or as plain text, "User: ..." and "Assistant: ..."."""
     model: GPTConfig = field(default_factory=lambda: PRESETS["chat"])
     training: TrainingConfig = field(default_factory=lambda: TRAINING)
+
+    deciding: ClassVar = ("conversations",)
+
+    @classmethod
+    def defaults(cls, given: Mapping[str, Any]) -> "Settings":
+        """Give the defaults: own conversations have no answers to the embedded questions."""
+        return cls(tests=None) if given else cls()
 
     def check(self) -> None:
         super().check()
@@ -78,7 +86,7 @@ def train(recipe: Settings, command: str = "") -> Run:
     before = load_language_model(recipe.start) if recipe.start else None
     given, valid, tests = recipe.conversations, recipe.valid_conversations, recipe.tests
     if not given:
-        given, valid, tests = EMBEDDED, (DATA / "valid.jsonl",), tests or DATA / "test.jsonl"
+        given, valid = EMBEDDED, (DATA / "valid.jsonl",)
     recipe.make_ready([recipe.style])
     style = replies.Style.read(recipe.style)
     files = {shown(path): path for path in (*given, *valid, *([tests] if tests else []), recipe.style)}

@@ -13,7 +13,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from toolkit.api import load_language_model
+from toolkit.data.conversations import Question
 from toolkit.data.embedded import CORPORA
+from toolkit.data.preferences import read_preferences
 from toolkit.display import aligned
 from toolkit.errors import ModelError
 from toolkit.evaluation import replies
@@ -24,12 +26,13 @@ from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PP
 from toolkit.preference.replies import divergence
 from toolkit.preference.reward import read_judge
 from toolkit.recipes.recipe import BY_LOSS, Recipe, figures, refuse
-from toolkit.tokenization.chat_template import make_template
+from toolkit.tokenization.chat_template import ChatTemplate, make_template
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
 
 DATA = CORPORA / "chat"
+HELD_OUT = 20  # of so many own prompts, one is validated on where no others are given
 NO_JUDGE = "PPO needs a reward model: train one with --method reward and name its run with --reward"
 NO_EXPORT = "a reward model is not exported, for PPO reads its run: leave out --export"
 
@@ -62,24 +65,26 @@ class Settings(Recipe):
     """Run or directory of the reward model, for PPO."""
     preferences: Path = DATA / "preferences.train.jsonl"
     """Better and worse replies: JSON lines with chosen and rejected, or rankings."""
-    valid_preferences: Path = DATA / "preferences.test.jsonl"
-    """The same, to validate on."""
-    tests: Path = DATA / "test.jsonl"
-    """Questions with the replies that are right (JSON lines), asked before and after."""
+    valid_preferences: Path | None = DATA / "preferences.test.jsonl"
+    """The same, to validate on. By default, one in 20 prompts of own --preferences is taken out."""
+    tests: Path | None = DATA / "test.jsonl"
+    """Questions with the replies that are right (JSON lines), asked before and after; none with --no-tests, and by
+    default none after own --preferences."""
     style: Path = DATA / "style.json"
     """Sentences that open and close a polite reply: a rule that training never sees."""
     samples: int = 10
-    """Replies before and after that are shown side by side at the end."""
+    """Replies before and after that are shown side by side at the end: to the tests, or to prompts validated on."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     dpo: DPOConfig = field(default_factory=DPOConfig)
     training: TrainingConfig = field(default_factory=lambda: TRAINING["ppo"])
 
-    deciding: ClassVar = ("method",)
+    deciding: ClassVar = ("method", "preferences")
 
     @classmethod
     def defaults(cls, given: Mapping[str, Any]) -> "Settings":
-        """Give the defaults for the method that was asked for."""
-        return cls(training=TRAINING.get(given.get("method", cls.method), TRAINING["ppo"]))
+        """Give the defaults for a method; with own preferences nothing embedded is validated on, or asked."""
+        recipe = cls(training=TRAINING.get(given.get("method", cls.method), TRAINING["ppo"]))
+        return replace(recipe, valid_preferences=None, tests=None) if "preferences" in given else recipe
 
     def check(self) -> None:
         super().check()
@@ -105,18 +110,37 @@ def train(recipe: Settings, command: str = "") -> Run:
     template = make_template(chat.model.config.template, chat.tokenizer, chat.model.config.begin)
     judge = read_judge(recipe.reward, chat, recipe.start) if recipe.method == "ppo" else None
     files = {name: getattr(recipe, name) for name in ("preferences", "valid_preferences", "tests", "style")}
-    digests = recipe.digests(files, start=chat.model, **({"reward": judge} if judge else {}))
+    read = {name: path for name, path in files.items() if path and (recipe.tests or name != "style")}
+    digests = recipe.digests(read, start=chat.model, **({"reward": judge} if judge else {}))
     left_out = [*files, *({"ppo", "dpo"} - {recipe.method})]
     with recipe.opened(recipe.settings(digests, left_out), command) as (run, saved):
-        paths, limit = (recipe.preferences, recipe.valid_preferences), chat.model.config.max_length
-        pairs = [Pairs.read(path, template, limit, recipe.tell) for path in paths]
-        questions, _ = replies.read_questions(recipe.tests, template, limit)
-        asked = template, questions, replies.Style.read(recipe.style)
+        limit = chat.model.config.max_length
+        pairs = read_pairs(recipe, template, limit)
+        if recipe.tests:
+            asked = replies.read_questions(recipe.tests, template, limit)[0], replies.Style.read(recipe.style)
+        else:
+            asked = validation_prompts(recipe, template, pairs[1]), None
         trainer = make_trainer(recipe, run, chat, template.end, pairs, judge)
         told = f"{len(pairs[0]):,} pairs to train on, {len(pairs[1]):,} to validate on"
         recipe.fit(trainer, saved, told)
-        recipe.finish(run, chat.tokenizer, partial(score, recipe, chat.model, asked, pairs[1].prompts()))
+        recipe.finish(run, chat.tokenizer, partial(score, recipe, chat.model, template, asked, pairs[1].prompts()))
     return run
+
+
+def read_pairs(recipe: Settings, template: ChatTemplate, limit: int) -> list[Pairs]:
+    """Read the pairs to train and to validate on."""
+    pairs = Pairs.read(recipe.preferences, template, limit, recipe.tell)
+    if not recipe.valid_preferences:
+        return list(pairs.parted(HELD_OUT))
+    return [pairs, Pairs.read(recipe.valid_preferences, template, limit, recipe.tell)]
+
+
+def validation_prompts(recipe: Settings, template: ChatTemplate, pairs: Pairs) -> list[Question]:
+    """Take the prompts that are validated on as questions, to which no reply is known to be right."""
+    read, found = {prompt.tobytes() for prompt in pairs.prompts()}, {}
+    for each in read_preferences(recipe.valid_preferences or recipe.preferences):
+        found.setdefault(np.array(template.prompt(each.prompt), np.int32).tobytes(), each)
+    return [Question(each.prompt, each.kind, (), each.place) for ids, each in found.items() if ids in read]
 
 
 def make_trainer(
@@ -139,23 +163,40 @@ def make_trainer(
 
 
 def score(
-    recipe: Settings, before: GPT, asked: tuple, prompts: list[np.ndarray], model: GPT | RewardModel, metrics: dict
+    recipe: Settings,
+    before: GPT,
+    template: ChatTemplate,
+    asked: tuple[list[Question], replies.Style | None],
+    prompts: list[np.ndarray],
+    model: GPT | RewardModel,
+    metrics: dict,
 ) -> tuple[dict[str, Any], list[str]]:
     """Ask before and after, and show both side by side; of a reward model, show its validation."""
     if recipe.method == "reward":
         return {}, [f"validation: {figures(metrics['validation'])}", f"next: --method ppo --reward {recipe.run}"]
-    results = [replies.evaluate_replies(who, *asked) for who in (before, model)]
-    scores = [replies.summary(each.judgement for each in result) for result in results]
-    polite = [replies.sampled_politeness(who, *asked) for who in (before, model)]
-    moved = divergence(model, before, prompts, asked[0].end, recipe.ppo.max_new_tokens)
-    before_after = list(zip(*results, strict=True))
-    shown = [before_after[index] for index in np.linspace(0, len(before_after) - 1, recipe.samples).astype(int)]
-    rows = [["question", "before", "after"], *([*one.shown(), two.shown()[1]] for one, two in shown)]
-    lines = aligned(rows, (0, 1, 2))
+    questions, style = asked
+    numbers = np.linspace(0, len(questions) - 1, recipe.samples).astype(int)
+    if style:
+        results = [replies.evaluate_replies(who, template, questions, style) for who in (before, model)]
+        written = [[each[number].reply for number in numbers] for each in results]
+        found, lines = judged(results, [replies.sampled_politeness(who, template, *asked) for who in (before, model)])
+    else:
+        said = [questions[number].prompt for number in numbers]
+        written = [replies.generate_replies(who, template, said) for who in (before, model)]
+        found, lines = {}, [""]
+    last = [questions[number].prompt[-1].content for number in numbers]
+    shown = zip(last, *([reply.text for reply in each] for each in written), strict=True)
+    table = aligned([["question", "before", "after"], *(list(map(replies.one_line, row)) for row in shown)], (0, 1, 2))
+    moved = divergence(model, before, prompts, template.end, recipe.ppo.max_new_tokens)
+    lines += [f"KL from the model before: {moved.kl:.2f} ± {moved.error:.2f} nats a reply"]
+    return found | {"kl": moved._asdict()}, [*table, *lines, f"talk with it: toolkit chat --model {recipe.run}"]
+
+
+def judged(results: list[list[replies.EvaluatedReply]], polite: list[float]) -> tuple[dict[str, Any], list[str]]:
+    """Sum up the verdicts on replies before and after, and how many samples are polite."""
+    scores, lines = [replies.summary(each.judgement for each in result) for result in results], []
     for name, each in zip(("before", "after"), scores, strict=True):
         lines += ["", f"{name}:", *aligned(replies.table(each))]
-    drawn = f"polite when sampled: {polite[0]:.1f} % before, {polite[1]:.1f} % after"
-    lines += ["", drawn, f"KL from the model before: {moved.kl:.2f} ± {moved.error:.2f} nats a reply"]
-    found = {"replies_before": scores[0], "replies": scores[1], "kl": moved._asdict()}
-    found["polite_when_sampled"] = {"before": polite[0], "after": polite[1]}
-    return found, [*lines, f"talk with it: toolkit chat --model {recipe.run}"]
+    lines += ["", f"polite when sampled: {polite[0]:.1f} % before, {polite[1]:.1f} % after"]
+    sampled = {"before": polite[0], "after": polite[1]}
+    return {"replies_before": scores[0], "replies": scores[1], "polite_when_sampled": sampled}, lines

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,13 +15,13 @@ from toolkit.data.lines import digest_of_files, refuse_pipe
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.files import check_new_directory, new_directory
 from toolkit.models.reward import ActorCritic
-from toolkit.models.storage import load_model, read_metrics, save_metrics, save_model
+from toolkit.models.storage import load_model, read_json, read_metrics, save_metrics, save_model
 from toolkit.nn.module import Model
 from toolkit.process import Stopped
 from toolkit.tokenization import Tokenizer
 from toolkit.training.checkpoint import Checkpoint
 from toolkit.training.config import TrainingConfig
-from toolkit.training.run import Run
+from toolkit.training.run import SETTINGS_FILE, Run
 from toolkit.training.trainer import Trainer
 
 # What is compared by its loss, and trained on labels as they are, begins with these settings.
@@ -39,6 +39,8 @@ class Recipe:
     """Continue the run where it stopped; with more --training.updates than before, from its end to that one."""
     seeds: tuple[int, ...] = ()
     """Train once with each of these seeds, in RUN/seed-1 and so on; `toolkit runs RUN` compares them."""
+    config: Path | None = None
+    """Settings that another run has written, RUN/settings.json, as the defaults of this one."""
     export: Path | None = None
     """Directory for the best model by itself: in float16, without what only training needs."""
     quiet: bool = False
@@ -77,10 +79,19 @@ class Recipe:
 
     def settings(self, data: Mapping[str, str], leave_out: Sequence[str] = (), **changed: Any) -> dict[str, Any]:
         """Return everything that decides the result, for the run to keep; `data` are digests of what is read."""
-        left_out = {"run", "resume", "seeds", "export", "quiet", *leave_out}
+        left_out = {"run", "resume", "seeds", "config", "export", "quiet", *leave_out}
         own = {name: value for name, value in asdict(self).items() if name not in left_out} | changed
-        own = {_SETTING.get(name, name): _plain(value) for name, value in own.items()}
+        own = {KEPT_AS.get(name, name): _plain(value) for name, value in own.items()}
         return own | {"data": dict(data)}
+
+    def as_given(self, names: Mapping[str, Any]) -> dict[str, Any]:
+        """Return these settings as plain values; of a group that was given as a mapping, what stands in it."""
+        values = {}
+        for name, given in names.items():
+            value = getattr(self, name.partition(".")[0])
+            inside = {each: getattr(value, each) for each in given} if isinstance(given, Mapping) else value
+            values[name] = _plain(asdict(inside) if is_dataclass(inside) else inside)
+        return values
 
     def make_ready(self, paths: Iterable[Path]) -> None:
         """Make those files that belong to an embedded corpus.  Raises DataError for what can be read only once."""
@@ -104,6 +115,7 @@ class Recipe:
         process is at work on it.
         """
         run = Run(self.run, settings, command)
+        self._tell_of_other_data(settings["data"])
         with run.held(make=not self.resume):
             try:
                 yield run, run.resume() if self.resume else run.create()
@@ -148,13 +160,24 @@ class Recipe:
                     tokenizer.save(new)
         run.results = lines
 
+    def _tell_of_other_data(self, now: Mapping[str, str]) -> None:
+        """Tell of what is read and is not what `config` was written with: that the file cannot give back."""
+        before = read_json(settings_file(self.config)).get("data") if self.config else now
+        if isinstance(before, dict) and (other := sorted(name for name, _ in before.items() ^ now.items())):
+            self.tell(f"the data are not those of {self.config}: {', '.join(dict.fromkeys(other))}")
+
     def tell(self, *lines: str) -> None:
         """Say something on the way, on standard error."""
         for line in () if self.quiet else lines:
             display.tell(line)
 
 
-_SETTING = {"data": "tables", "valid_data": "valid_tables"}  # "data" has the digests
+KEPT_AS = {"data": "tables", "valid_data": "valid_tables"}  # "data" has the digests
+
+
+def settings_file(path: Path) -> Path:
+    """Find the settings that a run has written: the file itself, or that of a run."""
+    return path / SETTINGS_FILE if path.is_dir() else path
 
 
 def _plain(value: Any) -> Any:

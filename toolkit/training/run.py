@@ -28,7 +28,7 @@ from toolkit.files import (
     replaced_directory,
 )
 from toolkit.functional.arrays import Array
-from toolkit.models.storage import named_checkpoint, read_json, save_model, write_json
+from toolkit.models.storage import named_checkpoint, read_json, read_metrics, save_model, write_json
 from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
 from toolkit.training.checkpoint import Checkpoint, TrainerState, read_checkpoint, read_state, write_training
@@ -51,6 +51,24 @@ class Run:
         self.results: list[str] = []  # lines that say how well it did, once a recipe has scored it
         self._begun = False  # True once training has begun: `discard` does nothing then
         self._made: list[Path] = []  # directories that were not there before, the innermost first
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}, {self._progress()})"
+
+    def _progress(self) -> str:
+        """Say how far the run has come, and what its best checkpoint has scored."""
+        try:
+            state, metrics = read_state(self.named("last")), read_metrics(self.named("best"))
+        except ModelError:
+            return "no checkpoint yet"
+        found = metrics.get("validation")
+        scores = found.items() if isinstance(found, dict) else ()
+        told = ", ".join(f"{name} {value:.4g}" for name, value in scores if isinstance(value, float))
+        asked = flat_settings(self.settings).get(UPDATES, "?")
+        return f"{state.update} of {asked} updates, best at update {state.best_update}: {told}"
 
     @contextmanager
     def held(self, make: bool = False) -> Iterator[None]:
