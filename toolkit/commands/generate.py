@@ -40,7 +40,6 @@ class Generate:
     """How the text begins; several are several prompts, words without quotation marks one. Without it, and without
     --file, or where it is -, lines of standard input are."""
     model: ModelName = "stories"
-    ids: Ids = False
     file: Path | None = None
     """Text file in UTF-8 with one prompt a line; - is standard input."""
     long_lines: LongLines = "refuse"
@@ -53,6 +52,7 @@ class Generate:
     """Print what the model writes, without the prompt."""
     json: bool = False
     """Write a JSON object for every prompt: its continuations with ids, tokens, log-probabilities and the score."""
+    ids: Ids = False
     workers: Workers = None
     batch_size: int = BATCH_SIZE
     """Prompts that are continued at once; all continuations of one are. Changes the speed and the last digits only."""

@@ -46,13 +46,13 @@ class MeasurePerplexity:
     files: Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]]
     """Text files in UTF-8 (also .gz), or directories with .txt files; - is standard input."""
     model: ModelName = "stories"
-    ids: Ids = False
     overlap: int = 0
     """Tokens of a window of the context that the next one reads again; more is slower, and nearer to reading it all."""
     documents: Literal["auto", "none", "file", "line", "blank"] = "auto"
     """What ends with EOS: each file, line, or text between blank lines; auto: blank if the model knows BOS."""
     json: bool = False
     """Print one JSON object instead of text."""
+    ids: Ids = False
     workers: Workers = None
     quiet: Quiet = False
 

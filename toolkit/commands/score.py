@@ -48,7 +48,6 @@ class Score:
     )
 
     model: ModelName = "en-ne"
-    ids: Ids = False
     source: Path | None = None
     """Text file in UTF-8 with the sentences that were translated; - is standard input, here and below."""
     target: Path | None = None
@@ -62,6 +61,7 @@ class Score:
     """As in `toolkit translate`."""
     json: bool = False
     """Write a JSON object for every line, as `toolkit translate --json` does."""
+    ids: Ids = False
     alignments: Alignments = False
     workers: Workers = None
     batch_size: int = BATCH_SIZE

@@ -50,7 +50,6 @@ class Translate:
     """What to translate, before or after all flags; words without quotation marks are one text. Without it, and without
     --file, or where it is -, lines come from standard input."""
     model: ModelName = "en-ne"
-    ids: Ids = False
     file: Path | None = None
     """Text file in UTF-8 to translate line by line; - is standard input."""
     output: Path | None = None
@@ -68,6 +67,7 @@ class Translate:
     json: bool = False
     """Write a JSON object for every line: its translations with ids, tokens, their log-probabilities and the score; of
     several sentences, the same for each as "segments"."""
+    ids: Ids = False
     alignments: Alignments = False
     workers: Workers = None
     batch_size: int = BATCH_SIZE
