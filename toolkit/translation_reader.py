@@ -11,7 +11,7 @@ from toolkit.data.sentence_boundaries import DividedText, divided, sentence_name
 from toolkit.data.sentences import sentence_ids
 from toolkit.decoding import GenerationConfig
 from toolkit.display import counted
-from toolkit.errors import DataError, LengthError
+from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.text_model import CHARACTERS_OF_A_TOKEN, TextModel, Where, check_length
 from toolkit.tokenization import Tokenizer
@@ -72,6 +72,8 @@ class TranslationReader(TextModel):
 
     def read(self, texts: Sequence[str], where: Where, split_sentences: bool = True) -> list[Source]:
         """Divide texts into sentences and encode these; one of ids is a whole.  Raises LengthError as `encode` does."""
+        if not isinstance(split_sentences, bool):
+            raise ConfigError(f"split_sentences is {split_sentences!r:.40}: it must be True or False")
         return self._encoded([divided(text, split_sentences and not self.by_ids) for text in texts], where)
 
     def pairs(

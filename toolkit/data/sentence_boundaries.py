@@ -7,6 +7,7 @@ Chinese and Japanese are divided at their full stops.
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,11 +20,12 @@ _MARKS, _OPENERS, _CLOSERS = _BEFORE_SPACE + _ANYWHERE, "\"'“‘„«‹([{*_�
 _BREAKS = "\r\n\u2028\u2029"
 
 _END = re.compile(rf"(?<![{_MARKS}])[{_MARKS}]++[{re.escape(_CLOSERS)}]*+")
-_NEXT = re.compile(rf"\s*+[{re.escape(_OPENERS)}]*+(\S?)")
+_NEXT = re.compile(rf"\s*+(?:[-–—•·*]\s++)?+[{re.escape(_OPENERS)}]*+\s*+(\S?)")
+_WORD_BREAK = re.compile(rf"[\s?!…{_ANYWHERE}]")
 _LINE = re.compile(rf"[^{_BREAKS}]+")
 
 # Most texts are one sentence as a whole: a letter, no mark but at the end, and nothing that looks like an address.
-_ONE = re.compile(rf"[^\W\d_][^{_MARKS}{_BREAKS}\"“”():@\u2000-\u2017\u2190-\U0010ffff]*+[{_MARKS}]?+")
+_ONE = re.compile(rf"[^\W\d_][^{_MARKS}{_BREAKS}\"“”()\[\]«»:@\u2000-\u2017\u2190-\U0010ffff]*+[{_MARKS}]?+")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -51,6 +53,7 @@ _FIRST_WORDS = _words(
     That's The Their Then There There's These They They're This Those Though To Today Tomorrow Was We We'll We're Were
     What When Where Which While Who Why Will With Would Yes Yesterday Yet You You're Your"""
 )
+_SMALL_PARTS = re.compile(r"(?:[a-z]\.)+[a-z]|[a-hj-z]")
 _SHORT_PARTS = re.compile(r"(?:[^\W\d_]{1,3}\.)*[A-Z]|(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}")
 
 # Nepali abbreviations, and the names of English letters as initials have them: no sentence ends with these, nor with
@@ -75,7 +78,8 @@ _ITEM = re.compile(
 )
 _BULLETS = "-*•–—·+>#~|‣⁃"
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[^\s@]+@[^\s@]+\.[^\s@]+")
-_PARTNERS = {"“": "”", "(": ")", "[": "]", "«": "»", '"': '"', "”": "“", ")": "(", "]": "[", "»": "«"}
+_OPENING, _CLOSING = "“([«", "”)]»"
+_PARTNERS = dict(zip(_OPENING + _CLOSING, _CLOSING + _OPENING, strict=True))
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ def divided(text: str, split: bool = True) -> DividedText:
     stripped = text.strip()
     if not stripped:
         return DividedText(text, ())
-    if not split or _ONE.fullmatch(stripped):
+    if not split or (stripped[0].isalpha() and _ONE.fullmatch(stripped)):
         begin = text.index(stripped[0])
         return DividedText(text, ((begin, begin + len(stripped)),))
     return DividedText(text, tuple(_spans(text)))
@@ -157,17 +161,26 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _ends(line: str) -> Iterator[int]:
     """Yield the places in a line where a sentence ends and another follows."""
-    has_capitals = line != line.lower()
+    sure, uncertain = [], []
     for found in _END.finditer(line):
         following = _NEXT.match(line, found.end())
-        if following[1] and _is_end(line, found, following.start(1), has_capitals):
-            yield found.end()
+        if following[1] and _is_end(line, found, following.start(1), has_capitals=False):
+            is_sure = not following[1].islower() or _is_end(line, found, following.start(1), has_capitals=True)
+            (sure if is_sure else uncertain).append(found.end())
+    begin = 0
+    for end in [*sure, len(line)]:
+        part = uncertain and line[begin:end]
+        if part and part == part.lower():
+            yield from uncertain[bisect_right(uncertain, begin) : bisect_left(uncertain, end)]
+        if end < len(line):
+            yield end
+        begin = end
 
 
 def _is_end(line: str, found: re.Match[str], place: int, has_capitals: bool) -> bool:
     """Say if a sentence ends with the marks that were found; the next letter or sign stands at `place`.
 
-    has_capitals: the line is written with capital letters, so that a small one says that the sentence goes on.
+    has_capitals: it is written with capital letters, so that a small one says that the sentence goes on.
     """
     marks, beside, first = found[0].rstrip(_CLOSERS), line[found.end()], line[place]
     last, is_quotation = marks[-1], len(marks) < len(found[0])
@@ -187,6 +200,8 @@ def _is_end(line: str, found: re.Match[str], place: int, has_capitals: bool) -> 
         return not (goes_on and is_quotation)
     if goes_on or first in "-–—":
         return False
+    if marks != "." and first.isalpha() and first == first.swapcase():
+        return False  # three points, and a script without capitals: they are a pause more often than an end
     return marks != "." or not _is_abbreviation(_word_before(line, found.start()), word)
 
 
@@ -195,7 +210,7 @@ def _is_abbreviation(word: str, following: str) -> bool:
     known = word.lower()
     if known in ("a.m", "p.m", "etc"):
         return False
-    if known in _TITLES or word in _NEPALI or re.fullmatch(r"(?:[a-z]\.)+[a-z]", word):
+    if known in _TITLES or word in _NEPALI or _SMALL_PARTS.fullmatch(word):
         return True
     if known in _OF_NUMBERS and following[:1].isdigit():
         return True
@@ -208,8 +223,8 @@ def _is_abbreviation(word: str, following: str) -> bool:
 
 def _word_before(line: str, end: int) -> str:
     """Give the word that ends at a place, of which no more than the last letters count."""
-    words = line[max(0, end - 24) : end].split()
-    return words[-1].lstrip(_OPENERS) if words and not line[end - 1].isspace() else ""
+    words = _WORD_BREAK.split(line[max(0, end - 24) : end])
+    return words[-1].lstrip(_OPENERS)
 
 
 def _word_at(line: str, begin: int) -> str:
@@ -223,22 +238,27 @@ def _is_devanagari(letter: str) -> bool:
 
 def _to_translate(line: str, begin: int, end: int) -> tuple[int, int] | None:
     """Find what is to be translated of a part of a line, without what only stands before and after it."""
-    lonely = 3  # such marks are left out at most: each is looked for in the whole part
+    kinds = {*line[begin:end]}
+    lonely = {mark for mark, partner in _PARTNERS.items() if partner not in kinds}
+    if line.count('"', begin, end) % 2:
+        lonely.add('"')
     while begin < end:
         item = _ITEM.match(line, begin, end)
         if item:
             begin = item.end()
         elif line[begin].isspace() or _is_picture(line[begin]) or _is_bullet(line[begin : begin + 2]):
             begin += 1
-        elif lonely and _is_lonely(line[begin], line, begin + 1, end, '“([«"'):
-            begin, lonely = begin + 1, lonely - 1
+        elif line[begin] in lonely and line[begin] not in _CLOSING:
+            lonely -= {*line[begin]} & {'"'}
+            begin += 1
         else:
             break
     while begin < end:
         if line[end - 1].isspace() or _is_picture(line[end - 1]):
             end -= 1
-        elif lonely and _is_lonely(line[end - 1], line, begin, end - 1, '”)]»"'):
-            end, lonely = end - 1, lonely - 1
+        elif line[end - 1] in lonely and line[end - 1] not in _OPENING:
+            lonely -= {*line[end - 1]} & {'"'}
+            end -= 1
         else:
             break
     return (begin, end) if any(map(_has_words, line[begin:end].split())) else None
@@ -251,11 +271,6 @@ def _is_bullet(pair: str) -> bool:
 def _is_picture(letter: str) -> bool:
     """Say if this is a sign that no sentence needs: an emoji, a box, an arrow."""
     return letter > "\x7f" and (letter in "→\ufe0f\u200d" or unicodedata.category(letter) == "So")
-
-
-def _is_lonely(letter: str, line: str, begin: int, end: int, kinds: str) -> bool:
-    """Say if this is a quotation mark or bracket, one of these kinds, and its partner is not in a part of the line."""
-    return letter in kinds and line.count(_PARTNERS[letter], begin, end) % (2 if letter == '"' else end + 1) == 0
 
 
 def _has_words(word: str) -> bool:
