@@ -95,7 +95,7 @@ def find_model(path_or_name: str | os.PathLike[str]) -> Path:
             if directory != candidate or (directory / CONFIG_FILE).exists():
                 return directory
         if path.is_dir():
-            found = sorted(each for each in path.iterdir() if _holds_a_model(each))
+            found = sorted(each for each in path.iterdir() if holds_a_model(each))
             if found:
                 raise ModelError(f"{path} is not a model, but has some in it: give one of them, such as {found[0]}")
             raise ModelError(f"{path} is not a model: it has no {CONFIG_FILE}")
@@ -135,16 +135,25 @@ def shipped_models() -> dict[str, Path]:
         directory = package.parent / "checkpoints"
     if not directory.is_dir():
         return {}
-    return {path.name: path for path in directory.iterdir() if _holds_a_model(path)}
+    return {path.name: path for path in directory.iterdir() if holds_a_model(path)}
 
 
-def _holds_a_model(path: Path) -> bool:
+def holds_a_model(path: Path) -> bool:
     """True for a directory that is a model, or a run that has one."""
     return any((path / name).is_file() for name in (CONFIG_FILE, "best", "last"))
 
 
 def load_model(directory: Path, dtype: type = np.float32) -> Model:
     """Read a model back.  Raises ModelError where the directory is missing, damaged, foreign or of another version."""
+    model, arrays = described_model(directory)
+    model.check_arrays(arrays, str(directory / WEIGHTS_FILE))
+    model.allocate(dtype)
+    model.load_arrays(arrays, str(directory / WEIGHTS_FILE))
+    return model
+
+
+def described_model(directory: Path) -> tuple[Model, dict[str, np.ndarray]]:
+    """Make the model of a directory, without values, and map those.  Raises as `load_model`, which looks at them."""
     config = read_json(directory / CONFIG_FILE)
     is_older = model_format(config, directory) != FORMAT_VERSION
     if config.get("kind") not in list(_KINDS):  # a list: JSON may hold what cannot be hashed
@@ -159,11 +168,7 @@ def load_model(directory: Path, dtype: type = np.float32) -> Model:
         arrays = {older.parameter_name(name): array for name, array in arrays.items()}
     if is_larger(model_config, len(arrays), sum(array.size for array in arrays.values())):
         raise ModelError(f"{directory / CONFIG_FILE} describes a larger model than {WEIGHTS_FILE} beside it holds")
-    model = model_class(model_config)
-    model.check_arrays(arrays, str(directory / WEIGHTS_FILE))
-    model.allocate(dtype)
-    model.load_arrays(arrays, str(directory / WEIGHTS_FILE))
-    return model
+    return model_class(model_config), arrays
 
 
 def model_format(config: dict[str, Any], directory: Path) -> int:

@@ -69,6 +69,10 @@ class Settings(Recipe):
         """Give the defaults: own conversations have no answers to the embedded questions."""
         return cls(tests=None) if given else cls()
 
+    def languages(self) -> tuple[str, ...]:
+        """Know those of the embedded dialogues."""
+        return () if self.conversations else ("en", "ne")
+
     def check(self) -> None:
         super().check()
         training, alone = self.training, self.valid_conversations and not self.conversations

@@ -104,6 +104,12 @@ class Settings(Recipe):
                 recipe = replace(recipe, corpus="chat", first_line="read", training=CHAT_TRAINING)
         return recipe
 
+    def languages(self) -> tuple[str, ...]:
+        """Know those of the embedded texts."""
+        if self.text or self.data or self.pairs:
+            return ()
+        return ("en", "ne") if self.corpus == "chat" or self.language == "both" else (self.language,)
+
     @property
     def has_documents(self) -> bool:
         """Say if texts begin and end with marks."""

@@ -68,6 +68,10 @@ class Recipe:
         if self.export:
             check_new_directory(self.export, "--export")
 
+    def languages(self) -> tuple[str, ...]:
+        """Say in which languages the texts are, as far as the settings tell; of a translator, from which to which."""
+        return ()
+
     def of_each_seed(self) -> Iterator[Self]:
         """Yield the recipe, or with --seeds one for each, in a run of its own below the recipe's."""
         if not self.seeds:
@@ -151,7 +155,7 @@ class Recipe:
         if self.export:
             model.vector[:] = model.vector.astype(np.float16)  # the scores are then those of what is exported
         found, lines = score(model, metrics)
-        metrics |= found
+        metrics |= ({"languages": list(languages)} if (languages := self.languages()) else {}) | found
         save_metrics(directory, metrics)
         if self.export:
             with new_directory(self.export) as new:

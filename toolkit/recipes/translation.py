@@ -3,6 +3,7 @@
 The run is a directory of checkpoints that `toolkit translate --model RUN` reads.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -96,6 +97,17 @@ class Settings(Recipe):
     def defaults(cls, given: Mapping[str, Any]) -> "Settings":
         """Give the defaults: own sentences are fewer and noisier than the embedded ones, and have other defaults."""
         return cls(model=OWN_MODEL, training=OWN_TRAINING) if given else cls()
+
+    def languages(self) -> tuple[str, ...]:
+        """Take them from the ends of names, as in my.en and my.ne, or from the names of columns."""
+        if self.source:
+            sides = [{path.suffix.removeprefix(".") for path in paths} for paths in (self.source, self.target)]
+        else:  # the embedded pairs have the names that are the defaults of columns
+            sides = [{self.source_column}, {self.target_column}]
+        names = [next(iter(side)) for side in sides if len(side) == 1]
+        if len({*names}) < 2 or not all(re.fullmatch("[a-z]{2}", name) for name in names):
+            return ()
+        return tuple(names[::-1] if self.reverse else names)
 
     def check(self) -> None:
         GenerationConfig(num_beams=self.num_beams)
