@@ -29,7 +29,7 @@ VERBS = {
     "average": ("models.Average", "Average the weights of several checkpoints into one model."),
     "import": ("models.ImportModel", "Make a model of transformers or CTranslate2 one of this toolkit."),
     "export": ("models.ExportModel", "Write a model for transformers or CTranslate2."),
-    "models": ("models.Models", "List the models there are: kind, languages, size, how well they did."),
+    "models": ("models.Models", "List the models there are: kind, languages, size, scores."),
     "presets": ("models.Presets", "Show the named shapes of language models and their sizes."),
     "info": ("models.Info", "Show what a model is, how large it is and how well it did."),
     "explain": ("", "Follow a sentence through a model in numbers; check derivatives."),

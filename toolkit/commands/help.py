@@ -19,10 +19,10 @@ _OF_DECODING = {
     "search and sampling": "num_beams do_sample temperature top_k top_p min_p seed num_return_sequences",
     "what is written": "max_new_tokens min_new_tokens stop_strings bad_words no_repeat_ngram_size repetition_penalty "
     "past_context",
-    "rarely used": "long_lines length_penalty early_stopping forced_eos workers batch_size quiet help",
+    "rarely used": "ids long_lines length_penalty early_stopping forced_eos workers batch_size quiet help",
 }
 # The flags that stand last in a group, whatever the command.
-_LAST = ("seeds", "export", "workers", "batch_size", "quiet", "help")
+_LAST = ("ids", "seeds", "export", "workers", "batch_size", "quiet", "help")
 
 
 class Group(NamedTuple):
