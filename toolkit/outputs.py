@@ -108,7 +108,7 @@ def joined_translation(divided: DividedText, parts: Sequence[Translation]) -> Tr
 def _joined_alignment(
     divided: DividedText, texts: Sequence[str], alignments: Sequence[list[tuple[int, int]] | None]
 ) -> list[tuple[int, int]] | None:
-    if any(each is None for each in alignments):
+    if not alignments or any(each is None for each in alignments):
         return None
     firsts = zip(_first_words(divided.parts()), _first_words(divided.parts(texts)), alignments, strict=True)
     return [(one + source, two + target) for one, two, pairs in firsts for source, target in pairs or ()]

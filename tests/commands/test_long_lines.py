@@ -84,6 +84,19 @@ def test_processes_count_together(translate, file, monkeypatch):
     assert alone == together
 
 
+def test_a_line_is_as_long_as_its_longest_sentence(translate):
+    many, long = "I am a boy. " * 400, f"She eats. {LONG.upper()}. I am."
+    given = f"{many}\n{long}\n".encode()
+    skipped = translate(*SHORT, "--long-lines", "skip", stdin=given)
+    assert [bool(line) for line in skipped.lines] == [True, False]
+    assert skipped.err.endswith("was skipped: standard input, line 2\n")
+    assert "standard input, line 2, sentence 2 has" in translate(*SHORT, stdin=given).sentence
+    [cut] = [json.loads(line) for line in translate(*SHORT, "--json", "--long-lines", "truncate", long).lines]
+    assert long.startswith(cut["source"])
+    assert cut["translations"][0]["segments"][0]["source"] == "She eats."
+    assert "line 1 has" in translate(*SHORT, "--no-split-sentences", stdin=given).sentence
+
+
 @pytest.mark.parametrize("policy", ["skip", "truncate"])
 def test_prompts_have_the_rule(run, file, tiny_gpt, policy):
     generate = ("generate", "--model", tiny_gpt, *SHORT, "--json", "--batch-size", 2, "--long-lines", policy)

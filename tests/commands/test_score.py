@@ -45,6 +45,23 @@ def test_translations_have_the_score_that_the_search_gave_them(translate, score,
                 assert other[name] == pytest.approx(one[name], abs=1e-4)
 
 
+def test_segments_are_scored_by_themselves(translate, score):
+    lines = ("1. I am. She eats.", "* * *", "")
+    written = [json.loads(line) for line in translate("--json", "--alignments", "--max-new-tokens", 6, *lines).lines]
+    given = "".join(f"{json.dumps(each)}\n" for each in written)
+    found = [json.loads(line) for line in score("--json", "--alignments", stdin=given.encode()).lines]
+    for one, other in zip(written, found, strict=True):
+        for left, right in zip(one["translations"], other["translations"], strict=True):
+            assert right["log_prob"] == pytest.approx(left["log_prob"], abs=1e-4)
+            assert right["score"] == pytest.approx(left["score"], abs=1e-4)
+            assert [right[name] for name in ("text", "ids", "tokens")] == [
+                left[name] for name in ("text", "ids", "tokens")
+            ]
+            assert [each["start"] for each in right["segments"]] == [each["start"] for each in left["segments"]]
+    wrong = {"source": "I am. She eats.", "segments": [{"text": "म"}]}
+    assert "line 1 has 2 sentences and translations of 1" in score(stdin=json.dumps(wrong).encode()).sentence
+
+
 def test_two_files_are_scored_line_by_line(score, files, tiny_model):
     lines = score(*files).lines
     assert lines[1] == ""

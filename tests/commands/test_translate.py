@@ -43,6 +43,44 @@ def test_json_has_all_that_the_library_has(translate, translator):
             assert "attention" not in record
 
 
+LETTER = "Dear Sita,\n\n1. I am a boy. She eats rice!\n- 42\nWhere do you go?"
+
+
+def test_paragraphs_come_out_as_paragraphs_from_a_file_and_from_words(translate, translator, tmp_path):
+    (tmp_path / "letter").write_text(LETTER)
+    expected = translator.translate(LETTER, max_new_tokens=6)
+    for given in (LETTER,), ("--file", tmp_path / "letter"):
+        assert translate(*given, "--max-new-tokens", 6).out == f"{expected}\n"
+    assert expected.split("\n")[1::2] == ["", "- 42"]
+    whole = translate(LETTER, "--max-new-tokens", 6, "--no-split-sentences").lines
+    assert whole == translator.translate(LETTER.split("\n"), max_new_tokens=6, split_sentences=False)
+    assert whole[2] != expected.split("\n")[2]
+
+
+def test_the_sentences_of_a_line_are_segments_in_json(translate, translator):
+    first, copied, one = objects(translate("--json", *BEAMS[1:], "1. I am. She eats.", "* * *", "I am a boy."))
+    for translation in first["translations"]:
+        assert [each["source"] for each in translation["segments"]] == ["I am.", "She eats."]
+        assert [(each["start"], each["end"]) for each in translation["segments"]] == [(3, 8), (9, 18)]
+        assert translation["text"] == "1. {} {}".format(*(each["text"] for each in translation["segments"]))
+        assert translation["ids"] == [token for each in translation["segments"] for token in each["ids"]]
+    assert copied["translations"] == [
+        {"text": "* * *", "score": 0, "log_prob": 0, "finished": True}
+        | {"ids": [], "tokens": [], "token_log_probs": [], "segments": []}
+    ]
+    assert all("segments" not in each for each in one["translations"])
+    [record] = objects(translate("--json", "--alignments", "--max-new-tokens", 6, "1. I am. She eats."))
+    [translation] = record["translations"]
+    assert "attention" not in translation
+    words = record["source"].split(), translation["text"].split()
+    assert all(
+        0 <= place < len(side) for pair in translation["alignment"] for place, side in zip(pair, words, strict=True)
+    )
+    assert [len(each["attention"]) for each in translation["segments"]] == [
+        len(each["tokens"]) for each in translation["segments"]
+    ]
+
+
 def test_n_best_lists_are_sorted_and_distinct_and_their_parts_add_up(translate):
     for each in objects(translate(*BEAMS, *LINES)):
         translations = each["translations"]

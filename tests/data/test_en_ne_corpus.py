@@ -12,6 +12,7 @@ from data.en_ne.holdout import TAUGHT, TESTED, held_out
 from data.en_ne.surface import fold, fold_hard, fold_nepali, variant
 from data.en_ne.verbs import PERSONS, Verb, be, equals, inflect
 from toolkit.data.embedded import embedded
+from toolkit.data.sentence_boundaries import divided
 
 SIDES = ("train", "valid", "test")
 
@@ -49,6 +50,12 @@ def test_a_sentence_has_one_translation(everything):
     meaning = {}
     for english, nepali in everything:
         assert meaning.setdefault(fold(english), fold_nepali(nepali)) == fold_nepali(nepali), english
+
+
+def test_every_line_is_one_sentence(everything):
+    """A translator that is taught these reads one sentence at a time, and that is how texts are given to it."""
+    lines = {*chain.from_iterable(everything)}
+    assert [line for line in lines if divided(line).sentences != [line]] == []
 
 
 def test_every_phrase_is_taught(pairs):

@@ -197,7 +197,7 @@ def test_one_layer_and_one_head(translator):
 
 def test_what_is_too_long_is_cut_and_the_page_says_so(make_model, tmp_path, monkeypatch):
     translator = load(make_model(tmp_path / "short", positions="learned", max_length=12))
-    page = translation_page(translator, "I am a boy. " * 9, GenerationConfig(num_beams=3))
+    page = translation_page(translator, "I am a boy " * 9, GenerationConfig(num_beams=3))
     tokens = only(blocks_of(page), Table)[0].rows
     assert len(tokens) == 12
     assert any("the model reads the first 11" in each for each in page.cut)
@@ -236,10 +236,18 @@ def test_samples_and_several_outputs(translator):
     assert [row[4] for row in samples.blocks[1].rows] == [f"{each.score:.4f}" for each in expected]
 
 
-@pytest.mark.parametrize("text", ["", "  \n "])
-def test_nothing_to_translate(translator, text):
-    with pytest.raises(DataError, match="blank"):
+@pytest.mark.parametrize(("text", "words"), [("", "blank"), ("  \n ", "blank"), ("* * *", "no word in it")])
+def test_nothing_to_translate(translator, text, words):
+    with pytest.raises(DataError, match=words):
         translation_page(translator, text)
+
+
+def test_of_several_sentences_the_first_is_explained_and_the_page_says_so(translator):
+    alone, first = (
+        translation_page(translator, text) for text in ("She eats rice.", "1. She eats rice. Go home!\nNo.")
+    )
+    assert first.cut == ["The text has 3 sentences, and each is translated by itself: this is the first."]
+    assert (first.about, first.sections[0]) == (alone.about, alone.sections[0])
 
 
 def test_the_command(run, tiny_model, tmp_path):

@@ -151,7 +151,7 @@ class ExplainTranslate(MappedExplanation):
     )
 
     text: Positional[str]
-    """The text to translate."""
+    """The sentence to translate; of several, the first is explained."""
     model: ModelName = "en-ne"
     candidates: int = TRANSLATION_CANDIDATES
     """The number of candidates that are shown at every step."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
+from toolkit.data.sentence_boundaries import divided
 from toolkit.data.sentences import sentence_text, tidy
 from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, generate
 from toolkit.decoding.hypothesis import length_penalty
@@ -42,17 +43,20 @@ def translation_page(
     layer: int | None = None,
     head: int | None = None,
 ) -> Page:
-    """Explain how one text is translated: its tokens, the candidates of every step, the beam, and cross-attention.
+    """Explain how one sentence is translated: its tokens, the candidates of every step, the beam, and cross-attention.
+
+    Of a text of several, it is the first: each is translated by itself.
 
     candidates: the number that is shown at every step. layer, head: show the maps of this one only, counted from 1.
 
-    Raises DataError for a blank text, ConfigError for a layer or head that the model does not have and for settings
-    that it cannot decode with.
+    Raises DataError for a text without a sentence, ConfigError for a layer or head that the model does not have and for
+    settings that it cannot decode with.
     """
     model, tokenizer, config = translator.model, translator.tokenizer, (config or GenerationConfig()).seeded()
     layers, cut = len(model.encoder.blocks), []
     check_choice(len(model.decoder.blocks), model.config.num_heads, layer, head)
     most, ignore_case = translator.limit - 1, model.config.ignore_case  # EOS counts
+    text = _first_sentence(text, cut) if not translator.by_ids else text
     source = source_ids(tokenizer.source, text, most, cut, ignore_case=ignore_case)
     if not source:
         raise DataError("the text is blank: there is nothing to translate")
@@ -91,6 +95,19 @@ def translation_page(
         *attention.by_head("Cross-attention", layer, head),
     ]
     return Page("How a translation came about", about, sections, [*cut, *output.cut(), *attention.cut])
+
+
+def _first_sentence(text: str, cut: list[str]) -> str:
+    """Give the first sentence of a text; `cut` gets a sentence on the others.
+
+    Raises DataError where a text that is not blank has none.
+    """
+    sentences = divided(text).sentences
+    if text.strip() and not sentences:
+        raise DataError("the text has no word in it: it is copied, and nothing is translated")
+    if len(sentences) > 1:
+        cut.append(f"The text has {len(sentences)} sentences, and each is translated by itself: this is the first.")
+    return sentences[0] if sentences else ""
 
 
 def generation_page(
