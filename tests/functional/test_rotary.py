@@ -5,31 +5,34 @@ import math
 import numpy as np
 import pytest
 
-from toolkit.functional.positions import rotary, rotary_backward, rotary_table
+from toolkit.functional.positions import rotary, rotary_backward, rotary_frequencies, rotary_table
 
 
 def turned(x: np.ndarray, position: int, base: float = 10000.0) -> np.ndarray:
     """One vector of a head, at a position.  Shapes: (K,) -> (K,)."""
-    cosine, sine = (table[position : position + 1] for table in rotary_table(position + 1, len(x), base, np.float64))
+    cosine, sine = (
+        table[position : position + 1]
+        for table in rotary_table(position + 1, rotary_frequencies(len(x), base), dtype=np.float64)
+    )
     return rotary(x[None, None], cosine, sine)[0][0, 0]
 
 
 def test_angles() -> None:
-    cosine, sine = rotary_table(7, 6, 1000.0, np.float64)
+    cosine, sine = rotary_table(7, rotary_frequencies(6, 1000.0), dtype=np.float64)
     assert cosine.shape == sine.shape == (7, 3)
     for p, i in np.ndindex(7, 3):
         angle = p / 1000 ** (2 * i / 6)  # 1, 1/10 and 1/100 of the position
         assert cosine[p, i] == pytest.approx(math.cos(angle), abs=1e-14)
         assert sine[p, i] == pytest.approx(math.sin(angle), abs=1e-14)
-    assert {table.dtype for table in rotary_table(7, 6)} == {np.dtype(np.float32)}
-    far = rotary_table(100_000, 2)[1][99_999, 0]
+    assert {table.dtype for table in rotary_table(7, rotary_frequencies(6))} == {np.dtype(np.float32)}
+    far = rotary_table(100_000, rotary_frequencies(2))[1][99_999, 0]
     assert far == pytest.approx(math.sin(99_999), abs=1e-6)  # angles are not rounded to float32
 
 
 def test_halves_are_turned_like_complex_numbers() -> None:
     x = np.random.default_rng(0).standard_normal((7, 3, 8))
     positions = np.array([0, 1, 2, 0, 1, 5, 300])
-    cosine, sine = (table[positions] for table in rotary_table(301, 8, 500.0, np.float64))
+    cosine, sine = (table[positions] for table in rotary_table(301, rotary_frequencies(8, 500.0), dtype=np.float64))
     y = rotary(x, cosine, sine)[0]
     rates = 500.0 ** (-np.arange(4) / 4)
     expected = (x[..., :4] + 1j * x[..., 4:]) * np.exp(1j * positions[:, None] * rates)[:, None]
@@ -61,7 +64,7 @@ def test_a_turn_keeps_every_length() -> None:
 def test_in_place_and_back(count: int) -> None:
     rng = np.random.default_rng(3)
     x, positions = rng.standard_normal((count, 2, 6)), rng.integers(0, 50, count)
-    tables = [table[positions] for table in rotary_table(50, 6, 100.0, np.float64)]
+    tables = [table[positions] for table in rotary_table(50, rotary_frequencies(6, 100.0), dtype=np.float64)]
     expected, wide = rotary(x, *tables)[0], np.zeros((count, 3 * 12))
     place = wide[:, 12:24].reshape(count, 2, 6)
     place[...] = x

@@ -58,6 +58,11 @@ LANGUAGE_MODEL = SHARED | {
     "num_key_value_heads": [0, 1, 2],
     "norm_eps": [1e-5, 1e-2],
     "rotary_base": [10000.0, 500.0],
+    "rotary_scaling": ["none", "linear"],
+    "rotary_factor": [2.5],
+    "head_dim": [0, 6],
+    "qk_norm": [False, True],
+    "bias_in": ["all", "attention_input"],
     "begin": [True, False],
 }
 

@@ -36,6 +36,15 @@ CONFIGS = {
     "gpt": small_gpt_config(positions="learned", bias=True, norm_eps=1e-3),
     "gpt, no bias": small_gpt_config(bias=False, activation="relu", tie=False, output_bias=True, begin=False),
     "gated": small_gpt_config(activation="swiglu", norm="rms", num_key_value_heads=2, rotary_base=500.0),
+    "heads of their own width": small_gpt_config(
+        norm="rms",
+        head_dim=6,
+        qk_norm=True,
+        bias=True,
+        bias_in="attention_input",
+        rotary_scaling="linear",
+        rotary_factor=2.5,
+    ),
     "gated, biases": small_gpt_config(activation="swiglu", bias=True, num_key_value_heads=1, positions="sinusoidal"),
 }
 

@@ -157,6 +157,11 @@ def added(name: str, value: object) -> Callable[[Path], None]:
     return lambda directory: change(directory, lambda arrays: arrays.update({name: np.asarray(value)}))
 
 
+def added_to_all(name: str, value: object) -> Callable[[Path], None]:
+    names = [f"decoder/layer_{layer}/self_attention/{name}" for layer in range(2)]
+    return lambda directory: change(directory, lambda arrays: arrays.update(dict.fromkeys(names, np.asarray(value))))
+
+
 def without(name: str) -> Callable[[Path], None]:
     return lambda directory: change(directory, lambda arrays: arrays.pop(name))
 
@@ -204,13 +209,14 @@ REFUSED = {
     "alibi": (added("decoder/alibi", np.int8(1)), "has decoder/alibi, for which"),
     "a norm of embeddings": (added("decoder/layernorm_embedding/gamma", GAIN), "has decoder/layernorm_embedding/gamma"),
     "a parallel residual": (added("decoder/layer_0/shared_layer_norm/gamma", GAIN), "shared_layer_norm/gamma, for"),
-    "norms of queries": (added(f"{ATTENTION}/q_norm/gamma", GAIN), "q_norm/gamma, for which"),
+    "norms of queries alone": (added_to_all("q_norm/gamma", GAIN[:4]), "has no decoder/layer_0/self_attention/k_norm/"),
     "a scale of queries": (added(f"{ATTENTION}/queries_scale", np.float32(1)), "queries_scale, for which"),
     "a part is turned": (added(f"{ATTENTION}/rotary_dim", np.int32(2)), "as decoder/layer_0"),
     "scaled rotary positions": (
-        added(f"{ATTENTION}/rotary_scaling_type", np.int8(2)),
-        "rotary_scaling_type, for which",
+        added_to_all("rotary_scaling_type", np.int8(2)),
+        "scales the frequencies of rotary positions in a way of which it does not say all",
     ),
+    "waves of no length": (added_to_all("rotary_scaling_factor", np.float32(0)), "rotary_factor is 0.0"),
     "no heads": (added("decoder/num_heads", np.int16(0)), "has 0 heads"),
     "heads of another width": (added(f"{ATTENTION}/head_dim", np.int32(8)), "as decoder/layer_0"),
     "scaled outputs": (added("decoder/scale_outputs", np.float32(0.5)), "decoder/scale_outputs, for which"),

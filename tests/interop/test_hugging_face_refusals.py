@@ -27,6 +27,7 @@ def test_an_encoder_decoder_with_learned_positions(write):
 
 
 MARIAN, GPT_2 = small_config(norm_position="post"), small_gpt_config(positions="learned")
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 LLAMA_MODEL, STARCODER = small_gpt_config(norm="rms", activation="swiglu"), small_gpt_config()
 REFUSED = [
     (MARIAN, {"architectures": ["BartForConditionalGeneration"]}, "a BartFor.*: this toolkit reads MarianMTModel, Peg"),
@@ -47,10 +48,33 @@ REFUSED = [
     (GPT_2, {"scale_attn_weights": False}, "scale_attn_weights false"),
     (GPT_2, {"add_cross_attention": True}, "add_cross_attention true"),
     (GPT_2, {"layer_norm_epsilon": 0}, "norm_eps is 0"),
-    (LLAMA_MODEL, {"rope_scaling": {"type": "linear", "factor": 2}}, "rope_scaling of type 'linear'"),
-    (LLAMA_MODEL, {"rope_parameters": {"rope_type": "llama3"}}, "rope_parameters of type 'llama3'"),
+    (
+        LLAMA_MODEL,
+        {"rope_scaling": {"type": "longrope", "factor": 2}},
+        "rope_scaling of type 'longrope': .*llama3, yarn",
+    ),
+    (LLAMA_MODEL, {"rope_scaling": {"type": ["linear"]}}, r"rope_scaling of type \['linear'\]"),
+    (LLAMA_MODEL, {"rope_scaling": {"type": "linear"}}, "damaged: its rope_scaling has no factor"),
+    (LLAMA_MODEL, {"rope_scaling": {"type": "linear", "factor": "2"}}, 'rope_scaling.factor is "2", not a number'),
+    (LLAMA_MODEL, {"rope_scaling": {"type": "linear", "factor": 0}}, "rotary_factor is 0.0: it must be a number above"),
+    (
+        LLAMA_MODEL,
+        {"rope_parameters": {"rope_type": "llama3", "factor": 8.0}},
+        "rope_parameters has no low_freq_factor",
+    ),
+    (
+        LLAMA_MODEL,
+        {"rope_parameters": LLAMA3 | {"low_freq_factor": 4.0}},
+        "rotary_low_freq_factor is 4.0: it must be b",
+    ),
+    (LLAMA_MODEL, {"rope_parameters": LLAMA3 | {"original_max_position_embeddings": 0}}, "position_embeddings is 0"),
+    (LLAMA_MODEL, {"rope_parameters": LLAMA3 | {"original_max_position_embeddings": 1 << 60}}, "at most 1,048,576 tok"),
+    (LLAMA_MODEL, {"rope_parameters": {"rope_type": "yarn", "factor": 2, "truncate": False}}, "truncate False"),
+    (LLAMA_MODEL, {"rope_parameters": {"rope_type": "yarn", "factor": 2, "rope_theta": 1}}, "yarn needs waves that g"),
+    (LLAMA_MODEL, {"head_dim": 3}, "rotary positions need heads of even width: head_dim 3 is odd"),
+    (LLAMA_MODEL, {"head_dim": 1 << 40}, "describes a larger model than the weights"),
     (LLAMA_MODEL, {"rope_parameters": {"partial_rotary_factor": 0.5}}, "plain rotary positions only"),
-    (LLAMA_MODEL, {"head_dim": 8}, "head_dim 8, .*it must be null or 4"),
+    (STARCODER, {"head_dim": 8}, "head_dim 8, .*it must be null or 4"),
     (LLAMA_MODEL, {"hidden_act": "gelu"}, 'hidden_act "gelu", .*it must be "silu" or "swish"'),
     (STARCODER, {"sliding_window": 0}, "sliding_window is 0, but must be at least 1"),
     (STARCODER, {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types .* must be null or"),

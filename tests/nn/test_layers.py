@@ -8,7 +8,7 @@ import pytest
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
 from toolkit.functional.attention import attention, causal_mask
-from toolkit.functional.positions import rotary, rotary_table, sinusoidal_positions
+from toolkit.functional.positions import rotary, rotary_frequencies, rotary_table, sinusoidal_positions
 from toolkit.nn import rows as rows_module
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.layers import (
@@ -57,7 +57,9 @@ LAYERS: dict[str, tuple[Callable[[], Module], Callable]] = {
         lambda layer, x, tape: layer.forward(x, ROWS, tape),
     ),
     "rotary attention": (
-        lambda: SelfAttention(WIDTH, 3, causal=True, num_key_value_heads=1, rotary=RotaryPositions(2)),
+        lambda: SelfAttention(
+            WIDTH, 3, causal=True, num_key_value_heads=1, rotary=RotaryPositions(rotary_frequencies(2))
+        ),
         lambda layer, x, tape: layer.forward(x, ROWS, tape),
     ),
 }
@@ -163,14 +165,16 @@ def test_sinusoidal_positions_are_added_and_grow_as_needed(layout: str) -> None:
 
 
 def test_rotary_positions_turn_in_place_and_grow_as_needed() -> None:
-    layer = RotaryPositions(4, 30.0)
+    layer = RotaryPositions(rotary_frequencies(4, 30.0))
     for lengths, dtype in (([2, 3], np.float32), ([300], np.float64), ([4], np.float32)):
         rows, tape = Rows(np.array(lengths)), Tape({})
         x = np.random.default_rng(0).standard_normal((rows.total, 3, 4)).astype(dtype)
         turned = x.copy()
         layer.turn(turned, rows, tape)
         assert turned.dtype == dtype
-        expected = rotary(x, *(table[rows.positions] for table in rotary_table(300, 4, 30.0, np.float64)))[0]
+        expected = rotary(
+            x, *(table[rows.positions] for table in rotary_table(300, rotary_frequencies(4, 30.0), dtype=np.float64))
+        )[0]
         np.testing.assert_allclose(turned, expected, atol=1e-5 if dtype is np.float32 else 1e-12)
         layer.turn_back(turned, tape)
         np.testing.assert_allclose(turned, x, atol=1e-6)

@@ -280,6 +280,7 @@ _FAMILY = {
     "eos_token_id": 2,
     "pad_token_id": 0,
 }
+_SCALED = {**_FAMILY, "architectures": ["LlamaForCausalLM"], "model_type": "llama", "tie_word_embeddings": True}
 FAMILIES = {
     "mistral": Case(
         {
@@ -365,6 +366,67 @@ FAMILIES = {
         begin=True,
         # A penalty there sees that texts begin with the end mark.
         searches=(SEARCHES[0], _beams(4, early_stopping=False)),
+    ),
+    "qwen3": Case(
+        {
+            **_FAMILY,
+            "architectures": ["Qwen3ForCausalLM"],
+            "model_type": "qwen3",
+            "num_attention_heads": 2,
+            "head_dim": 4,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 300.0},
+            "tie_word_embeddings": True,
+        },
+        seed=1,
+        end=2.0,
+        dtype="bfloat16",
+        searches=_SOME,
+    ),
+    "llama-linear": Case(
+        {**_SCALED, "rope_parameters": {"rope_type": "linear", "rope_theta": 100.0, "factor": 2.5}},
+        seed=1,
+        end=2.0,
+        dtype="bfloat16",
+        begin=True,
+        searches=_SOME,
+    ),
+    "llama-llama3": Case(
+        {
+            **_SCALED,
+            "head_dim": 8,
+            "rope_parameters": {
+                "rope_type": "llama3",
+                "rope_theta": 20.0,
+                "factor": 4.0,
+                "low_freq_factor": 0.5,
+                "high_freq_factor": 1.5,
+                "original_max_position_embeddings": 12,
+            },
+        },
+        seed=1,
+        end=2.0,
+        dtype="bfloat16",
+        begin=True,
+        searches=_SOME,
+    ),
+    "llama-yarn": Case(
+        {
+            **_SCALED,
+            "head_dim": 8,
+            "rope_parameters": {
+                "rope_type": "yarn",
+                "rope_theta": 20.0,
+                "factor": 4.0,
+                "beta_fast": 1.5,
+                "beta_slow": 0.5,
+                "original_max_position_embeddings": 12,
+            },
+        },
+        seed=1,
+        end=2.0,
+        dtype="bfloat16",
+        begin=True,
+        searches=_SOME,
     ),
 }
 CASES |= FAMILIES

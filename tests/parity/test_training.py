@@ -39,6 +39,7 @@ _ROTARY = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
+_YARN = {"rope_type": "yarn", "rope_theta": 100.0, "factor": 4.0, "original_max_position_embeddings": 8}
 _OPT = {
     "hidden_size": 16,
     "ffn_dim": 24,
@@ -74,6 +75,7 @@ CASES = {
     "mistral": ("mistral", _ROTARY | {"sliding_window": None}),
     "qwen2": ("qwen2", _ROTARY),
     "phi3": ("phi3", _ROTARY | {"pad_token_id": 0}),
+    "qwen3, yarn": ("qwen3", _ROTARY | {"head_dim": 6, "rope_parameters": _YARN}),
     "gpt_bigcode": ("gpt_bigcode", _GPT2),
     "opt": ("opt", _OPT),
     "starcoder2": ("starcoder2", _ROTARY),

@@ -26,6 +26,7 @@ from toolkit.nn.layers import (
     Dropout,
     Embedding,
     GatedLinear,
+    HeadNorm,
     LayerNorm,
     LearnedPositions,
     Linear,
@@ -308,6 +309,20 @@ class _RotaryPositions(RotaryPositions):
         tape.call(rotary, x, cosine, sine, x)
 
 
+class _HeadNorm(HeadNorm):
+    def normalize(self, x: Array, tape: _StepRecording) -> None:
+        """As `_Norm`, in place."""
+        gain, width, dtype = self.gain.data, len(self.gain.data), x.dtype.type
+        scaled, eps = gain * math.sqrt(width), np.full(1, self.eps * width, gain.dtype)
+        lent = tape.empty((*x.shape[:2], 1), dtype)
+        heads, spread = plain(x), plain(lent)
+        tape.note(partial(np.vecdot, heads, heads, spread[..., 0]))
+        tape.note(partial(np.add, spread, eps, spread))
+        tape.note(partial(np.sqrt, spread, spread))
+        tape.note(partial(np.divide, heads, spread, heads))
+        tape.note(partial(np.multiply, heads, scaled, heads))
+
+
 class _SelfAttention(SelfAttention):
     def _over_cache(self, projected: Array, context: Array, rows: _StepRows, tape: _StepRecording) -> None:
         query, key, value = np.split(plain(projected), self._bounds, axis=1)
@@ -340,6 +355,7 @@ _KINDS: dict[type, type] = {
     Output: _Output,
     LayerNorm: _Norm,
     RMSNorm: _Norm,
+    HeadNorm: _HeadNorm,
     Dropout: Dropout,  # does nothing
     RotaryPositions: _RotaryPositions,
     SelfAttention: _SelfAttention,

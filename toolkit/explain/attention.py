@@ -235,7 +235,7 @@ class _Walk:
             shown = Numbers("S + mask", np.where(hidden, -np.inf, scores), self.words, keys)
             masked.append(self._section(f"{name}: mask", text, Formula("S_ts = -∞ for s > t"), shown))
         shapes = f"({len(self.words)}, {width}) · ({width}, {len(keys)}) → ({len(self.words)}, {len(keys)})"
-        total, bias = module.num_heads * width, " + b_O" if module.output.bias else ""
+        (total, mixed), bias = module.output.weight.shape, " + b_O" if module.output.bias else ""
         return [
             self._section(f"{name}: queries, keys, values", *self._projections(module, keys)),
             self._section(
@@ -265,7 +265,7 @@ class _Walk:
                 "Their contexts stand side by side and are mixed by one more linear map:",
                 Formula(
                     f"y = [context_1 | … | context_{module.num_heads}] W_O{bias}"
-                    f"        (T, {total}) · ({total}, {total}) → (T, {total})"
+                    f"        (T, {total}) · ({total}, {mixed}) → (T, {mixed})"
                 ),
                 self._numbers("contexts", module, "context"),
                 self._numbers("y", module.output, "output"),
@@ -285,10 +285,18 @@ class _Walk:
         formula += f"        Q ({len(self.words)}, {heads}·{width})   K, V ({len(keys)}, {groups}·{width})"
         blocks = [text, Formula(formula)]
         if not crossing and module.rotary:
-            query = self._found(module.query_key_value, "output")[:, : heads * width]
-            query = query.reshape(len(query), heads, -1)[:, self.head]
+            if module.query_norm:
+                norm = f"q ← gain · q / √(mean(q²) + {module.query_norm.eps:g})        and k, with gains of their own"
+                blocks += ["The heads of queries and keys are given one length:", Formula(norm)]
+                query = self._found(module.query_norm, "output")[:, self.head]
+            else:
+                query = self._found(module.query_key_value, "output")[:, : heads * width]
+                query = query.reshape(len(query), heads, -1)[:, self.head]
             formula = "q_i, q_{i+K/2} → q_i cos θ - q_{i+K/2} sin θ, q_{i+K/2} cos θ + q_i sin θ        "
-            formula += f"θ = t / {module.rotary.base:g}^(2i / K)"
+            config = self.reading.model.config
+            formula += f"θ = t / {config.rotary_base:g}^(2i / K)"
+            if config.rotary_scaling != "none":
+                formula += f", stretched for longer texts ({config.rotary_scaling})"
             text = "Positions come in here: queries and keys are turned by angles that grow with the position t."
             blocks += [text, Numbers("Q before turning", query, self.words), Formula(formula)]
         group = self.head // (heads // groups)

@@ -45,15 +45,62 @@ def sinusoidal_positions(length: int, width: int, layout: str = "interleaved", d
     return table.astype(dtype)
 
 
-def rotary_table(length: int, width: int, base: float = 10000.0, dtype: type = np.float32) -> tuple[Array, Array]:
-    """The cosines and sines of all angles.
+def rotary_frequencies(width: int, base: float = 10000.0) -> Array:
+    """Give how far each plane of a head turns from one position to the next, in radians (Su et al. 2021, eq. 15).
 
-        angle(p, i) = p / base^(2i / K)        for i < K / 2
+        ω_i = 1 / base^(2i / K)        for i < K / 2
 
-    width: K, of a head, an even number. Returns two arrays (length, K / 2).
+    width: K, of a head, an even number. Returns (K / 2,) in float64.
     """
-    angles = np.arange(length)[:, None] * base ** (-np.arange(0, width, 2) / width)
-    return np.cos(angles).astype(dtype), np.sin(angles).astype(dtype)
+    return base ** (-np.arange(0, width, 2) / width)
+
+
+def interpolated_frequencies(frequencies: Array, factor: float) -> Array:
+    """Stretch all waves by `factor`: a text as many times longer has the angles of those before (Chen et al. 2023,
+    eq. 4).
+    """
+    return frequencies / factor
+
+
+def llama3_frequencies(frequencies: Array, factor: float, length: int, low: float, high: float) -> Array:
+    """Stretch long waves alone (Llama 3.1, `use_scaled_rope` of Meta's reference code), by how often they turn:
+
+        n_i = length ω_i / 2π        γ_i = (n_i - low) / (high - low), held between 0 and 1
+        γ_i ω_i + (1 - γ_i) ω_i / factor
+
+    length: of texts before they were stretched. low, high: waves that turn fewer times in it than `low` are stretched
+    by the whole factor, those that turn more than `high` times not at all.
+    """
+    kept = np.clip((length * frequencies / (2 * math.pi) - low) / (high - low), 0, 1)
+    return kept * frequencies + (1 - kept) * frequencies / factor
+
+
+def yarn_frequencies(
+    frequencies: Array, factor: float, length: int, low: float, high: float, base: float = 10000.0
+) -> Array:
+    """Stretch long waves alone (YaRN: Peng et al. 2023, section 3.2), by their place among the planes, as its code has:
+
+        place(n) = K ln(length / (2π n)) / (2 ln base)        the plane that turns n times in `length`
+        γ_i = (last - i) / (last - first), held between 0 and 1, with first = ⌊place(high)⌋ and last = ⌈place(low)⌉
+        γ_i ω_i + (1 - γ_i) ω_i / factor
+
+    Arguments as of `llama3_frequencies`; base: of the frequencies. (`high` and `low` are β_fast and β_slow there.)
+    """
+    width = 2 * len(frequencies)
+    first, last = (width * math.log(length / (2 * math.pi * turns)) / (2 * math.log(base)) for turns in (high, low))
+    first, last = max(math.floor(first), 0), min(math.ceil(last), width - 1)
+    kept = 1 - np.clip((np.arange(len(frequencies)) - first) / (last - first or 0.001), 0, 1)
+    return kept * frequencies + (1 - kept) * frequencies / factor
+
+
+def rotary_table(length: int, frequencies: Array, scale: float = 1.0, dtype: type = np.float32) -> tuple[Array, Array]:
+    """The cosines and sines of all angles, p ω_i, times `scale`.
+
+    scale: makes queries and keys longer, and so attention sharper in longer texts (Peng et al. 2023, section 3.4).
+    Returns two arrays (length, K / 2).
+    """
+    angles = np.arange(length)[:, None] * frequencies
+    return (scale * np.cos(angles)).astype(dtype), (scale * np.sin(angles)).astype(dtype)
 
 
 def rotary(
@@ -71,7 +118,7 @@ def rotary(
 
 
 def rotary_backward(dy: Array, saved: Saved, out: Array | None = None, empty: Empty = np.empty) -> tuple[Array]:
-    """A rotation's transpose is its inverse: the gradient is turned back by the same angles.
+    """The transpose of a rotation turns back: so is the gradient, by the same angles, and scaled by the same number.
 
         dx_i = dy_i cos θ_i + dy_{i+K/2} sin θ_i        dx_{i+K/2} = dy_{i+K/2} cos θ_i - dy_i sin θ_i
 

@@ -130,6 +130,12 @@ def features(config: Config) -> list[str]:
         alone = "biases of queries, keys and values alone"
         found.append("biases of attention" if config.has_bias("attention") else alone)
     found += ["biases of feed-forward networks"] * config.has_bias("feed_forward")
+    found += ["norms of queries and keys"] * config.qk_norm
+    found += ["heads of another width"] * (config.head_dim * config.num_heads not in (0, config.d_model))
+    if config.positions == "rotary":
+        found += [f"{config.rotary_scaling} frequencies"] * (config.rotary_scaling != "none")
+        is_sharp = config.rotary_attention_factor != 1 and config.rotary_scaling != "yarn"
+        found += [f"rotary_attention_factor {config.rotary_attention_factor}"] * is_sharp
     return found + ["output_bias"] * config.output_bias
 
 

@@ -227,8 +227,8 @@ def _read_arrays(source: VariableSource, config: Config) -> dict[str, Array]:
 
 def _in_halves(array: Array, config: GPTConfig) -> Array:
     """Reorder queries and keys, (..., D + 2·G·K): theirs turn neighbours, 2i and 2i + 1, ours i and i + K/2."""
-    width = config.d_model // config.num_heads
-    turned = config.d_model + (config.num_key_value_heads or config.num_heads) * width
+    width = config.head_width
+    turned = (config.num_heads + (config.num_key_value_heads or config.num_heads)) * width
     columns = np.arange(array.shape[-1])
     columns[:turned] = columns[:turned].reshape(-1, width // 2, 2).swapaxes(1, 2).reshape(-1)
     return array[..., columns]

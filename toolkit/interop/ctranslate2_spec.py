@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from toolkit.errors import ConfigError
+from toolkit.errors import ConfigError, ModelError
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.interop.ctranslate2_file import VariableSource
@@ -32,6 +32,8 @@ _TENSORS = Tensors(
     layer="{side}/layer_{layer}/",
     parts={
         "attention_norm": "self_attention/layer_norm",
+        "query_norm": "self_attention/q_norm",
+        "key_norm": "self_attention/k_norm",
         "attention_input": "self_attention/linear_0",
         "attention_output": "self_attention/linear_1",
         "cross_norm": "attention/layer_norm",
@@ -85,7 +87,13 @@ _POSITIONS = 1024
 
 
 def numbers(config: Config) -> dict[str, Array]:
-    """Give what they store as single numbers."""
+    """Give what they store as single numbers.  Raises ModelError for frequencies that they have not."""
+    if _has_other_frequencies(config):
+        kind, factor = config.rotary_scaling, config.rotary_attention_factor
+        raise ModelError(
+            f"CTranslate2 has no rotary positions of rotary_scaling {kind} with rotary_attention_factor {factor:g}: "
+            "only of none and linear, with 1"
+        )
     flag, short, integer = np.int8, np.int16, np.int32
     is_gpt = isinstance(config, GPTConfig)
     shared = {
@@ -105,11 +113,26 @@ def numbers(config: Config) -> dict[str, Array]:
         attention = f"decoder/layer_{index}/self_attention"
         if config.num_key_value_heads not in (0, config.num_heads):
             found[f"{attention}/num_heads_kv"] = integer(config.num_key_value_heads)
+        if config.head_dim:
+            found[f"{attention}/head_dim"] = integer(config.head_dim)
         if config.positions == "rotary":
             found[f"{attention}/rotary_dim"] = integer(0)  # all of a head
             found[f"{attention}/rotary_interleave"] = flag(False)
             found[f"{attention}/rotary_base"] = np.float32(config.rotary_base)
+        if config.positions == "rotary" and config.rotary_scaling != "none":
+            found[f"{attention}/rotary_scaling_type"] = flag(_LINEAR)
+            found[f"{attention}/rotary_scaling_factor"] = np.float32(config.rotary_factor)
     return found
+
+
+_LINEAR = 0  # their number of the only scaling of frequencies that is the same there
+
+
+def _has_other_frequencies(config: Config) -> bool:
+    """True for a model whose positions nothing in model.bin can say."""
+    if not isinstance(config, GPTConfig) or config.positions != "rotary":
+        return False
+    return config.rotary_scaling in ("llama3", "yarn") or config.rotary_attention_factor != 1
 
 
 def read_config(source: VariableSource, settings: dict[str, Any]) -> Config:
@@ -178,10 +201,14 @@ def _of_gpt(
         raise source.refusal("has its norms after the sub-layers: language models have them in front here")
     if scales:
         raise source.refusal("scales its embeddings, which language models do not do here")
-    if heads < 1 or width % heads or each["head_dim"] not in (-1, width // heads):
+    if heads < 1 or (each["head_dim"] < 1 and width % heads):
         raise source.refusal(f"has {heads} heads that do not divide its {width} dimensions among them")
-    if each["rotary_dim"] not in (-1, 0, width // heads):
-        raise source.refusal(f"turns only {each['rotary_dim']} of a head's {width // heads} dimensions by position")
+    head_dim = each["head_dim"] if each["head_dim"] > 0 else width // heads
+    if each["rotary_dim"] not in (-1, 0, head_dim):
+        raise source.refusal(f"turns only {each['rotary_dim']} of a head's {head_dim} dimensions by position")
+    scaling = int(source.agreed([f"{a}/rotary_scaling_type" for a in attentions], -1))
+    if scaling not in (-1, _LINEAR):
+        raise source.refusal("scales the frequencies of rotary positions in a way of which it does not say all")
     if gated and found["activation"] != "silu":
         raise source.refusal(f"gates its feed-forward networks by {found['activation']}: only silu does that here")
     rotary = each["rotary_dim"] >= 0
@@ -197,6 +224,10 @@ def _of_gpt(
         "bias_in": "all" if len(biases) != 1 else biases.pop(),
         "positions": positions,
         "rotary_base": source.agreed([f"{a}/rotary_base" for a in attentions], 10000.0),
+        "rotary_scaling": "none" if scaling < 0 else "linear",
+        "rotary_factor": source.agreed([f"{a}/rotary_scaling_factor" for a in attentions], 1.0),
+        "head_dim": 0 if head_dim * heads == width else head_dim,
+        "qk_norm": "decoder/layer_0/self_attention/q_norm/gamma" in source,
         "max_length": min(length, window) if window > 0 else length,
         "tie": source.is_same(_READ, _WRITTEN),
     }

@@ -31,7 +31,7 @@ from toolkit.interop.mapping import (
     with_written_positions,
     write_entries,
 )
-from toolkit.interop.rotary_models import Llama, Mistral, Phi3, Qwen2, Starcoder2
+from toolkit.interop.rotary_models import Llama, Mistral, Phi3, Qwen2, Qwen3, Starcoder2
 from toolkit.interop.vocabulary import Vocabulary, filled_model, in_foreign_order, in_own_order
 from toolkit.models.gpt import ABSENT
 from toolkit.models.seq2seq import Seq2SeqConfig
@@ -49,6 +49,7 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Starcoder2(),
     GPTBigCode(),
     Qwen2(),
+    Qwen3(),
     Mistral(),
     Phi3(),
     OPT(),

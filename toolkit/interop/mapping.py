@@ -55,6 +55,8 @@ _PARTS = {
     "attention_input": "attention.layer.query_key_value",
     "attention_output": "attention.layer.output",
     "attention_norm": "attention.norm",
+    "query_norm": "attention.layer.query_norm",
+    "key_norm": "attention.layer.key_norm",
     "cross_query": "cross_attention.layer.query",
     "cross_key_value": "cross_attention.layer.key_value",
     "cross_output": "cross_attention.layer.output",
@@ -63,6 +65,7 @@ _PARTS = {
     "down": "feed_forward.layer.down",
     "feed_forward_norm": "feed_forward.norm",
 }
+_HEAD_NORMS = ("query_norm", "key_norm")  # RMS norms, whatever the others are
 _INTO_STREAM = ("attention_output", "cross_output", "down")  # maps whose outputs are added to the residual stream
 
 
@@ -180,11 +183,13 @@ class Tensors:
             if weight not in shapes:
                 continue
             *inputs, total = shapes[weight]
-            widths = dict(zip(theirs, _shares(total, len(theirs), config.d_model), strict=True))
+            queries = config.num_heads * config.head_width
+            widths = dict(zip(theirs, _shares(total, len(theirs), queries), strict=True))
             weight_end, bias_end = self.norm_ends if is_norm else self.map_ends
             matrices = {f"{name}{weight_end}": (*inputs, width) for name, width in widths.items()}
             yield Entry(weight, matrices, self.transposed and not is_norm)
-            if bias in shapes or ("norm" if is_norm else "map") in biased or part in biased:
+            kind = "" if part in _HEAD_NORMS else "norm" if is_norm else "map"
+            if bias in shapes or kind in biased or part in biased:
                 vectors = {f"{name}{bias_end}": (width,) for name, width in widths.items()}
                 yield Entry(bias, vectors, optional=self.optional_biases and not is_norm)
         for stack in stacks(config).values() if self.positions else ():
@@ -211,10 +216,10 @@ def write_entries(arrays: Mapping[str, Array], config: Config, entries: Entries)
     return {name: part for each in entries(config, shapes) for name, part in each.write(arrays.get(each.ours))}
 
 
-def _shares(total: int, parts: int, width: int) -> list[int]:
-    """Divide the outputs of a matrix: of three, the first are queries, as wide as the stream; others are alike."""
+def _shares(total: int, parts: int, queries: int) -> list[int]:
+    """Divide the outputs of a matrix: of three, the first are queries, `queries` wide; others are alike."""
     if parts == 3:
-        return [width, (total - width) // 2, (total - width) // 2]
+        return [queries, (total - queries) // 2, (total - queries) // 2]
     return [total // parts] * parts
 
 

@@ -4,8 +4,10 @@ Llama and what is made like it, and Starcoder2.
 """
 # ruff: noqa: RUF012  (the classes are tables)
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from toolkit.errors import ModelError
 from toolkit.interop.architectures import Setting
@@ -29,11 +31,98 @@ _PARTS = {
     "feed_forward_norm": "post_attention_layernorm",
 }
 
+_FREQUENCIES = {"linear frequencies", "llama3 frequencies", "yarn frequencies"}
+
 Groups = int | Callable[[Mapping[str, Any]], int]
 
 
 def _as_many(found: Mapping[str, Any]) -> int:
     return found["num_heads"]
+
+
+def _section(settings: ForeignSettings) -> tuple[str, dict[str, Any], Any]:
+    """Read the section on rotary positions, under the one of two names that counts -> that name, it, and their kind."""
+    scaling = settings.section("rope_scaling")
+    name, section = "rope_scaling" if scaling else "rope_parameters", scaling or settings.section("rope_parameters")
+    return name, section, section.get("rope_type", section.get("type", "default"))
+
+
+def _rotary(settings: ForeignSettings, context: int, kinds: Collection[str]) -> dict[str, Any]:
+    """Read the fields of our config on rotary positions.  kinds: of frequencies, that the class may have.
+
+    Raises ModelError for others, and for positions that turn only a part of each head.
+    """
+    name, section, kind = _section(settings)
+    if kind not in ("default", "dynamic", *kinds):
+        known = ", ".join(("default", "dynamic", *kinds))
+        raise ModelError(f"{settings.path} has {name} of type {kind!r:.40}: of this class, types {known} are read here")
+    part = section.get("partial_rotary_factor", settings.values.get("partial_rotary_factor"))
+    if part not in (None, 1):
+        raise ModelError(
+            f"{settings.path} has partial_rotary_factor {part!r:.20}: this toolkit has plain rotary positions only, "
+            "which turn whole heads"
+        )
+    numbers = _Numbers(settings, name, section)
+    base = section.get("rope_theta")
+    found = {"rotary_base": settings.get("rope_theta", 10000.0) if base is None else numbers.get("rope_theta", 10000.0)}
+    if kind not in kinds:
+        return found
+    own_length = settings.values.get("original_max_position_embeddings")  # counts before the section's
+    length = numbers.get("original_max_position_embeddings", context) if own_length is None else own_length
+    if (length := settings.typed("original_max_position_embeddings", length, 0)) < 1:
+        raise ModelError(f"{settings.path} is damaged: original_max_position_embeddings is {length}")
+    found |= {"rotary_scaling": kind, "rotary_original_length": length}
+    if kind == "yarn":
+        return found | _yarn(numbers, context / max(length, 1))
+    if kind == "llama3":
+        found |= {f"rotary_{each}": numbers.get(each) for each in ("low_freq_factor", "high_freq_factor")}
+    return found | {"rotary_factor": numbers.get("factor")}
+
+
+class _Numbers(NamedTuple):
+    """The numbers of a section of config.json."""
+
+    settings: ForeignSettings
+    name: str
+    section: Mapping[str, Any]
+
+    def get(self, name: str, default: float | None = None) -> Any:
+        """Give a number, of the type of its default.  Raises ModelError for one without, if it is missing."""
+        value = self.section.get(name)
+        if value is None and default is None:
+            raise ModelError(f"{self.settings.path} is damaged: its {self.name} has no {name}")
+        return default if value is None else self.settings.typed(f"{self.name}.{name}", value, default or 0.0)
+
+
+def _yarn(numbers: _Numbers, usual_factor: float) -> dict[str, Any]:
+    """Read what attention is sharpened by where it is not said: 0.1 ln factor + 1 (Peng et al. 2023, eq. 22)."""
+    if numbers.section.get("truncate") not in (None, True):
+        path, value = numbers.settings.path, numbers.section["truncate"]
+        raise ModelError(
+            f"{path} has truncate {value!r:.20} in its {numbers.name}: this toolkit has yarn with true only"
+        )
+    factor = numbers.get("factor", usual_factor)
+    mscale, all_dim = (numbers.get(name, 0.0) for name in ("mscale", "mscale_all_dim"))
+    logarithm = 0.1 * math.log(factor) if factor > 1 else 0.0
+    usual = (mscale * logarithm + 1) / (all_dim * logarithm + 1) if mscale and all_dim else logarithm + 1
+    return {
+        "rotary_factor": factor,
+        "rotary_low_freq_factor": numbers.get("beta_slow", 0.0) or 1.0,
+        "rotary_high_freq_factor": numbers.get("beta_fast", 0.0) or 32.0,
+        "rotary_attention_factor": numbers.get("attention_factor", usual),
+    }
+
+
+def _written_rotary(config: GPTConfig) -> dict[str, Any]:
+    """Give the section that `_rotary` reads."""
+    kind = "default" if config.rotary_scaling == "none" else config.rotary_scaling
+    found = {"rope_type": kind, "rope_theta": config.rotary_base}
+    found |= {"factor": config.rotary_factor} if kind != "default" else {}
+    if kind in ("llama3", "yarn"):
+        found["original_max_position_embeddings"] = config.rotary_original_length or config.max_length
+        low, high = ("low_freq_factor", "high_freq_factor") if kind == "llama3" else ("beta_slow", "beta_fast")
+        found |= {low: config.rotary_low_freq_factor, high: config.rotary_high_freq_factor}
+    return found | ({"attention_factor": config.rotary_attention_factor} if kind == "yarn" else {})
 
 
 def _settings(
@@ -53,7 +142,8 @@ def _settings(
         Setting("intermediate_size", "d_ff", d_ff),
         Setting("max_position_embeddings", "max_length", max_length),
         Setting("rope_theta", value=lambda config: config.rotary_base),
-        Setting("rope_parameters", value=lambda config: {"rope_type": "default", "rope_theta": config.rotary_base}),
+        Setting("rope_parameters", value=_written_rotary),
+        Setting("rope_scaling", value=lambda c: None if c.rotary_scaling == "none" else _written_rotary(c)),  # before 5
         Setting("tie_word_embeddings", value=lambda config: config.tie),
         Setting("attention_dropout", "attention_dropout", 0.0),
     )
@@ -64,18 +154,29 @@ class _Rotary(LanguageModel):
 
     redundant = (".rotary_emb.inv_freq",)  # files of the first years hold how fast the rotary positions turn
     usual_window: int | None = None  # of attention, where config.json does not say
+    usual_head_dim: int | None = None  # the same
+    frequencies = ("linear", "llama3", "yarn")  # that it may have beside the usual ones
     tables = language_model_tables("model.embed_tokens.weight")
 
     def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
-        settings.expect("head_dim", None, found["d_model"] // found["num_heads"])
         settings.expect("per_layer_config", None)
         context, grouped = found["max_length"], found["num_key_value_heads"] != found["num_heads"]
         return {
             **super().derived(settings, weights, found),
             "num_key_value_heads": found["num_key_value_heads"] if grouped else 0,
-            "rotary_base": _rotary_base(settings),
+            **_rotary(settings, context, self.frequencies),
+            "head_dim": self._head_dim(settings, found["d_model"], found["num_heads"]),
             "max_length": min([context, *self._shorter_contexts(settings, context).values()]),
         }
+
+    def _head_dim(self, settings: ForeignSettings, d_model: int, heads: int) -> int:
+        """Give the width of a head, 0 for the usual one, the only one that some classes have."""
+        usual = d_model // heads
+        if "heads of another width" not in self.has:
+            settings.expect("head_dim", None, usual)
+            return 0
+        found = settings.count("head_dim", max(1, self.usual_head_dim or usual))
+        return 0 if found * heads == d_model else found
 
     def notes(self, settings: ForeignSettings, weights: ForeignWeights, config: GPTConfig) -> list[str]:
         (context,) = (each.read(settings, {}) for each in self.settings if each.theirs == "max_position_embeddings")
@@ -101,7 +202,7 @@ class _Rotary(LanguageModel):
         window = self.window(settings, context)
         if window < context:
             found[f"it attends to no more than {window:,} tokens (sliding_window)"] = window
-        _, section, kind = _rotary(settings)
+        _, section, kind = _section(settings)
         if kind == "dynamic":
             original = section.get("original_max_position_embeddings")
             most = context if original is None else settings.typed("original_max_position_embeddings", original, 0)
@@ -114,7 +215,7 @@ class Llama(_Rotary):
 
     name, model_type = "LlamaForCausalLM", "llama"
     ties = False
-    has = {"rotary positions", "RMSNorm", "swiglu", *GROUPED, *BIASES}
+    has = {"rotary positions", "RMSNorm", "swiglu", "heads of another width", *_FREQUENCIES, *GROUPED, *BIASES}
     fields = {"positions": "rotary", "norm": "rms", "activation": "swiglu"}
     settings = (
         *_settings(32000, 4096, 32, 32, _as_many, 11008, 2048),
@@ -122,7 +223,7 @@ class Llama(_Rotary):
         Setting("rms_norm_eps", "norm_eps", 1e-6),
         Setting("attention_bias", value=lambda config: config.has_bias("attention")),
         Setting("mlp_bias", value=lambda config: config.has_bias("feed_forward")),
-        Setting("head_dim", value=lambda config: config.d_model // config.num_heads),
+        Setting("head_dim", value=lambda config: config.head_width),
     )
     expected = {"hidden_act": ("silu", "swish"), "pretraining_tp": (1,)}
     tensors = Tensors(
@@ -152,7 +253,7 @@ class Mistral(Llama):
         *_settings(32000, 4096, 32, 32, 8, 14336, 131072),
         Setting("hidden_act", value="silu"),
         Setting("rms_norm_eps", "norm_eps", 1e-6),
-        Setting("head_dim", value=lambda config: config.d_model // config.num_heads),
+        Setting("head_dim", value=lambda config: config.head_width),
         Setting("sliding_window", value=None),
     )
 
@@ -162,7 +263,7 @@ class Qwen2(Llama):
 
     name, model_type = "Qwen2ForCausalLM", "qwen2"
     begins_texts = False
-    has = Llama.has - BIASES | {INPUT_BIASES}
+    has = Llama.has - BIASES - {"heads of another width"} | {INPUT_BIASES}
     settings = (
         *_settings(151936, 4096, 32, 32, 32, 22016, 32768),
         Setting("hidden_act", value="silu"),
@@ -189,12 +290,38 @@ class Qwen2(Llama):
         return self.tensors.entries(config, shapes, biased=("attention_input",))
 
 
+class Qwen3(Qwen2):
+    """Yang et al. 2025: Qwen 2 with norms of queries and keys, and a width of heads that is given."""
+
+    name, model_type = "Qwen3ForCausalLM", "qwen3"
+    usual_head_dim = 128
+    has = Llama.has - {"biases of feed-forward networks"} | {"norms of queries and keys"}
+    needs = {"qk_norm": True}
+    biases = {"attention": "attention_bias"}
+    settings = (
+        *Qwen2.settings,
+        Setting("head_dim", value=lambda config: config.head_width),
+        Setting("attention_bias", value=lambda config: config.has_bias("attention")),
+    )
+    tensors = replace(
+        Llama.tensors,
+        parts={**Llama.tensors.parts, "query_norm": "self_attn.q_norm", "key_norm": "self_attn.k_norm"},
+    )
+
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
+        return Llama.derived(self, settings, weights, found)
+
+    def entries(self, config: GPTConfig, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
+        return Llama.entries(self, config, shapes)
+
+
 class Phi3(Llama):
     """Abdin et al. 2024: Llama, with the maps of one input in one tensor, as ours."""
 
     name, model_type = "Phi3ForCausalLM", "phi3"
     begins_texts = False
-    has = Mistral.has
+    has = Mistral.has - {"heads of another width", *_FREQUENCIES}
+    frequencies = ()
     biases = {}
     settings = (
         *_settings(32064, 3072, 32, 32, _as_many, 8192, 4096),
@@ -203,10 +330,9 @@ class Phi3(Llama):
         Setting("resid_pdrop", "residual_dropout", 0.0),
         Setting("sliding_window", value=None),
     )
-    tensors = Tensors(
-        layer="model.layers.{layer}.",
-        parts={**_PARTS, "attention_input": "self_attn.qkv_proj", "up": "mlp.gate_up_proj", "down": "mlp.down_proj"},
-        norm="model.norm",
+    tensors = replace(
+        Llama.tensors,
+        parts={**Llama.tensors.parts, "attention_input": "self_attn.qkv_proj", "up": "mlp.gate_up_proj"},
     )
 
 
@@ -215,7 +341,7 @@ class Starcoder2(_Rotary):
 
     name, model_type = "Starcoder2ForCausalLM", "starcoder2"
     begins_texts = False
-    has = {"rotary positions", "LayerNorm", INPUT_BIASES, *GROUPED, *BIASES, *PLAIN_ACTIVATIONS}
+    has = {"rotary positions", "LayerNorm", INPUT_BIASES, *_FREQUENCIES, *GROUPED, *BIASES, *PLAIN_ACTIVATIONS}
     fields = {"positions": "rotary"}
     settings = (
         *_settings(49152, 3072, 30, 24, 2, 12288, 4096),
@@ -240,28 +366,3 @@ class Starcoder2(_Rotary):
     def entries(self, config: GPTConfig, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
         """Yield biases of norms even where nothing else has any, and those of maps everywhere or nowhere."""
         return self.tensors.entries(config, shapes, biased=biased_parts(config))
-
-
-def _rotary(settings: ForeignSettings) -> tuple[str, dict[str, Any], Any]:
-    """Read the section on rotary positions, under the one of two names that counts -> that name, it, and their kind."""
-    scaling = settings.section("rope_scaling")
-    name, section = "rope_scaling" if scaling else "rope_parameters", scaling or settings.section("rope_parameters")
-    return name, section, section.get("rope_type", section.get("type", "default"))
-
-
-def _rotary_base(settings: ForeignSettings) -> float:
-    """Read the base of the wave lengths.
-
-    Raises ModelError for positions that are scaled within the context or turn only a part of each head.
-    """
-    name, section, kind = _rotary(settings)
-    if kind not in ("default", "dynamic"):
-        raise ModelError(f"{settings.path} has {name} of type {kind!r}: this toolkit has plain rotary positions only")
-    part = section.get("partial_rotary_factor", settings.values.get("partial_rotary_factor"))
-    if part not in (None, 1):
-        raise ModelError(
-            f"{settings.path} has partial_rotary_factor {part!r:.20}: this toolkit has plain rotary positions only, "
-            "which turn whole heads"
-        )
-    base = section.get("rope_theta")
-    return settings.get("rope_theta", 10000.0) if base is None else settings.typed("rope_theta", base, 10000.0)

@@ -33,7 +33,7 @@ class ModelConfig:
                 raise ConfigError(f"{name} is {values[name]}: it must be at least 1")
         if values.get("max_length", 1) > LONGEST_CONTEXT:
             raise ConfigError(f"max_length is {values['max_length']}: it must be at most {LONGEST_CONTEXT:,} tokens")
-        if values["d_model"] % values["num_heads"]:
+        if values["d_model"] % values["num_heads"] and not values.get("head_dim"):
             raise ConfigError(f"d_model {values['d_model']} cannot be divided into {values['num_heads']} heads")
         row = values.get("begin_row", BOS)
         if row != BOS and not 0 <= row < values["vocab_size"]:
@@ -45,6 +45,11 @@ class ModelConfig:
             words, value = get_args(field.type), values[field.name]
             if words and value not in words:
                 raise ConfigError(f"{field.name} is {value!r}: it must be one of {', '.join(words)}")
+
+    @property
+    def head_width(self) -> int:
+        """K, of each head."""
+        return getattr(self, "head_dim", 0) or self.d_model // self.num_heads
 
 
 Positions = SinusoidalPositions | LearnedPositions

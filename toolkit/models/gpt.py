@@ -13,7 +13,13 @@ import numpy as np
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
-from toolkit.models.base import InputEmbedding, ModelConfig, added_positions
+from toolkit.functional.positions import (
+    interpolated_frequencies,
+    llama3_frequencies,
+    rotary_frequencies,
+    yarn_frequencies,
+)
+from toolkit.models.base import LONGEST_CONTEXT, InputEmbedding, ModelConfig, added_positions
 from toolkit.nn.attention import SelfAttention
 from toolkit.nn.blocks import Block, Residual, Stack
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Norm, Output, RMSNorm, RotaryPositions
@@ -22,6 +28,14 @@ from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS
 
+_POSITIVE = (
+    "norm_eps",
+    "rotary_base",
+    "rotary_factor",
+    "rotary_low_freq_factor",
+    "rotary_high_freq_factor",
+    "rotary_attention_factor",
+)
 _STD = 0.02  # of all initial weights, as in GPT-2
 
 # The output bias of an id that must never be written: exp of it is 0, so the probabilities of all others are those of
@@ -38,6 +52,8 @@ class GPTConfig(ModelConfig):
     layers: int = 4
     num_heads: int = 4  # attention heads; they divide d_model
     num_key_value_heads: int = 0  # heads of keys and values, each shared by several of queries; 0: as many as heads
+    head_dim: int = 0  # K, of each head; 0: d_model / num_heads
+    qk_norm: bool = False  # norms of the heads of queries and keys, before they are turned
     d_ff: int = 512  # F, inside the feed-forward networks
     activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
     norm: Literal["layer", "rms"] = "layer"
@@ -47,6 +63,12 @@ class GPTConfig(ModelConfig):
     bias_in: Literal["all", "attention", "attention_input", "feed_forward", "norms"] = "all"
     positions: Literal["learned", "sinusoidal", "sinusoidal_halves", "rotary"] = "rotary"
     rotary_base: float = 10000.0  # rotary positions: the longest wave has 2π times this many tokens
+    rotary_scaling: Literal["none", "linear", "llama3", "yarn"] = "none"  # stretches the waves for longer texts
+    rotary_factor: float = 1.0  # how many times they are stretched
+    rotary_original_length: int = 0  # llama3, yarn: tokens of a text before; 0: max_length
+    rotary_low_freq_factor: float = 1.0  # waves that turn fewer times in that length are stretched by all of it,
+    rotary_high_freq_factor: float = 4.0  # those that turn more often than this not at all
+    rotary_attention_factor: float = 1.0  # queries and keys are multiplied by it
     max_length: int = 256  # T, the context: the most tokens that are read at once
     tie: bool = True  # the output table is the embedding; not tied, it is one of its own
     output_bias: bool = False  # a bias of every token's score
@@ -66,11 +88,22 @@ class GPTConfig(ModelConfig):
             raise ConfigError(
                 f"{self.num_heads} heads cannot share {self.num_key_value_heads} num_key_value_heads evenly"
             )
-        if self.positions == "rotary" and self.d_model // self.num_heads % 2:
-            raise ConfigError(f"rotary positions need heads of even width: {self.d_model} / {self.num_heads} is odd")
-        for name in ("rotary_base", "norm_eps"):
+        if self.head_dim < 0:
+            raise ConfigError(f"head_dim is {self.head_dim}: it must be at least 1, or 0 for d_model / num_heads")
+        if self.positions == "rotary" and self.head_width % 2:
+            width = f"head_dim {self.head_dim}" if self.head_dim else f"{self.d_model} / {self.num_heads}"
+            raise ConfigError(f"rotary positions need heads of even width: {width} is odd")
+        for name in _POSITIVE:
             if not 0 < getattr(self, name) < math.inf:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be a number above 0")
+        if not 0 <= self.rotary_original_length <= LONGEST_CONTEXT:
+            most = f"it must be at most {LONGEST_CONTEXT:,} tokens, or 0 for max_length"
+            raise ConfigError(f"rotary_original_length is {self.rotary_original_length}: {most}")
+        if self.rotary_low_freq_factor >= self.rotary_high_freq_factor:
+            low, high = self.rotary_low_freq_factor, self.rotary_high_freq_factor
+            raise ConfigError(f"rotary_low_freq_factor is {low}: it must be below rotary_high_freq_factor, {high}")
+        if self.rotary_scaling == "yarn" and self.rotary_base <= 1:
+            raise ConfigError(f"rotary_base is {self.rotary_base}: yarn needs waves that grow, a number above 1")
 
     def has_bias(self, part: str) -> bool:
         """True where the maps of "feed_forward", the two of "attention" or the first of them, "attention_input", or the
@@ -144,8 +177,7 @@ class Trunk(Module):
     def __init__(self, config: GPTConfig):
         embedding = Embedding(config.vocab_size, config.d_model, std=_STD)
         self.input = InputEmbedding(embedding, added_positions(config), config.embedding_dropout, config.begin_row)
-        is_rotary = config.positions == "rotary"
-        rotary = RotaryPositions(config.d_model // config.num_heads, config.rotary_base) if is_rotary else None
+        rotary = _rotary(config) if config.positions == "rotary" else None
         self.decoder = Stack([_block(config, rotary) for _ in range(config.layers)], _norm(config))
 
     def forward(self, ids: Array, rows: Rows, tape: Tape, at: Array | None = None) -> Array:
@@ -163,6 +195,19 @@ class Trunk(Module):
         self.input.backward(self.decoder.backward(dx, tape), tape)
 
 
+def _rotary(config: GPTConfig) -> RotaryPositions:
+    frequencies, factor = rotary_frequencies(config.head_width, config.rotary_base), config.rotary_factor
+    length = config.rotary_original_length or config.max_length
+    bounds = config.rotary_low_freq_factor, config.rotary_high_freq_factor
+    if config.rotary_scaling == "linear":
+        frequencies = interpolated_frequencies(frequencies, factor)
+    elif config.rotary_scaling == "llama3":
+        frequencies = llama3_frequencies(frequencies, factor, length, *bounds)
+    elif config.rotary_scaling == "yarn":
+        frequencies = yarn_frequencies(frequencies, factor, length, *bounds, config.rotary_base)
+    return RotaryPositions(frequencies, config.rotary_attention_factor)
+
+
 def _block(config: GPTConfig, rotary: RotaryPositions | None) -> Block:
     """Projections into the residual stream begin smaller: it is the sum of 2 · layers of them (Radford et al. 2019)."""
     initial, output_initial = normal(_STD), normal(_STD / math.sqrt(2 * config.layers))
@@ -177,6 +222,8 @@ def _block(config: GPTConfig, rotary: RotaryPositions | None) -> Block:
         initial=initial,
         output_initial=output_initial,
         output_bias=config.has_bias("attention"),
+        head_dim=config.head_dim,
+        qk_norm_eps=config.norm_eps if config.qk_norm else None,
     )
     feed_forward = FeedForward(
         config.d_model,

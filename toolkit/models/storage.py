@@ -35,6 +35,7 @@ CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "m
 
 _NAME_BYTES = 1 << 12  # of a file that names a checkpoint
 _MOST_REPLACED = 10  # so often another checkpoint may take the place of the one that is read
+_NO_SIZES = ("max_length", "rotary_original_length")  # numbers of a config that ask for no memory
 _STORED = ("F32", "F16", "F64")
 
 # Every kind of model that a directory can hold, by the name in its config.json.
@@ -194,7 +195,7 @@ def is_larger(config: Seq2SeqConfig | GPTConfig, arrays: int, size: int) -> bool
     """
     numbers = {name: value for name, value in dataclasses.asdict(config).items() if isinstance(value, int)}
     layers = sum(value for name, value in numbers.items() if name.endswith("layers"))
-    return layers > arrays or max(value for name, value in numbers.items() if name != "max_length") > size
+    return layers > arrays or max(value for name, value in numbers.items() if name not in _NO_SIZES) > size
 
 
 def read_metrics(directory: Path) -> dict[str, Any]:

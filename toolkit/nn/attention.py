@@ -1,8 +1,8 @@
 """Multi-head attention over rows (Vaswani et al. 2017, section 3.2.2).
 
 The mathematics of one stack of sequences is in `toolkit.functional.attention`; here rows are viewed as such stacks,
-span by span, and heads are views: (N, D) is (N, H, K) with D = H·K. Self-attention may have fewer heads of keys and
-values than of queries, G of them.
+span by span, and heads are views: (N, H·K) is (N, H, K), with H·K = D where nothing else is said. Self-attention may
+have fewer heads of keys and values than of queries, G of them.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from toolkit.functional.attention import (
     causal_probabilities,
     scaled_scores,
 )
-from toolkit.nn.layers import Linear, RotaryPositions
+from toolkit.nn.layers import HeadNorm, Linear, RotaryPositions
 from toolkit.nn.module import Initializer, Module, xavier_uniform
 from toolkit.nn.rows import CrossSpan, Rows, Span
 from toolkit.nn.tape import Tape
@@ -27,8 +27,8 @@ from toolkit.nn.tape import Tape
 class _Attention(Module):
     """Base of self- and cross-attention: the division into heads and the attention of one stack."""
 
-    def __init__(self, d_model: int, num_heads: int, dropout: float):
-        self.num_heads, self.head_dim = num_heads, d_model // num_heads
+    def __init__(self, d_model: int, num_heads: int, dropout: float, head_dim: int = 0):
+        self.num_heads, self.head_dim = num_heads, head_dim or d_model // num_heads
         self.dropout = dropout
 
     def _stack(self, x: Array, span: Span) -> Array:
@@ -69,11 +69,12 @@ class _Attention(Module):
 class SelfAttention(_Attention):
     """Attention of every sequence over itself; with `causal`, over itself up to the row that asks.
 
-    Shapes: (N, D) -> (N, D). One product gives queries, keys and values, (N, D + 2·G·K). Where `rows` has a cache, keys
-    and values are added to it, and what it already held is attended to as well.
+    Shapes: (N, D) -> (N, D). One product gives queries, keys and values, (N, H·K + 2·G·K). Where `rows` has a cache,
+    keys and values are added to it, and what it already held is attended to as well.
     num_key_value_heads: G, a divisor of `num_heads`; 0 is as many. rotary: turns queries and keys by their positions.
     initial, output_initial: of the first and the last projection, where they are not Xavier's. output_bias: whether the
-    last has a bias; None: as the first.
+    last has a bias; None: as the first. head_dim: K; 0: D / H. qk_norm_eps: of the norms of the heads of queries and
+    of keys, before they are turned; None: they have none.
     """
 
     def __init__(
@@ -88,20 +89,27 @@ class SelfAttention(_Attention):
         initial: Initializer | None = None,
         output_initial: Initializer | None = None,
         output_bias: bool | None = None,
+        head_dim: int = 0,
+        qk_norm_eps: float | None = None,
     ):
-        super().__init__(d_model, num_heads, dropout)
+        super().__init__(d_model, num_heads, dropout, head_dim)
         self.causal, self.rotary = causal, rotary
-        d_key_value = (num_key_value_heads or num_heads) * self.head_dim
-        self._bounds = [d_model, d_model + d_key_value]  # where keys and values begin in the product
-        initial = initial or xavier_uniform(d_model, d_model)
-        self.query_key_value = Linear(d_model, d_model + 2 * d_key_value, bias, initial, splits=self._bounds)
-        self.output = Linear(d_model, d_model, bias if output_bias is None else output_bias, output_initial)
+        d_query, d_key_value = num_heads * self.head_dim, (num_key_value_heads or num_heads) * self.head_dim
+        self._bounds = [d_query, d_query + d_key_value]  # where keys and values begin in the product
+        initial = initial or xavier_uniform(d_model, d_query)
+        self.query_key_value = Linear(d_model, d_query + 2 * d_key_value, bias, initial, splits=self._bounds)
+        self.query_norm = None if qk_norm_eps is None else HeadNorm(self.head_dim, qk_norm_eps)
+        self.key_norm = None if qk_norm_eps is None else HeadNorm(self.head_dim, qk_norm_eps)
+        self.output = Linear(d_query, d_model, bias if output_bias is None else output_bias, output_initial)
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
         projected = self.query_key_value.forward(x, tape)
+        if self.query_norm:
+            self.query_norm.normalize(self._turned(projected)[:, : self.num_heads], tape)
+            self.key_norm.normalize(self._turned(projected)[:, self.num_heads :], tape)
         if self.rotary:
             self.rotary.turn(self._turned(projected), rows, tape)
-        context = tape.empty(x.shape, x.dtype)
+        context = tape.empty((len(x), self._bounds[0]), x.dtype)
         attend = self._over_rows if rows.cache is None else self._over_cache
         if tape.recording:
             query, key, value = np.split(projected, self._bounds, axis=1)
@@ -111,7 +119,7 @@ class SelfAttention(_Attention):
         return self.output.forward(context, tape)
 
     def _turned(self, projected: Array) -> Array:
-        """The heads of queries and keys, which rotary positions turn: a view, (N, H + G, K)."""
+        """The heads of queries and keys, which are normalised and turned: a view, (N, H + G, K)."""
         return projected[:, : self._bounds[1]].reshape(len(projected), -1, self.head_dim)
 
     def _over_rows(self, projected: Array, context: Array, rows: Rows, tape: Tape) -> list[Saved]:
@@ -152,6 +160,9 @@ class SelfAttention(_Attention):
             attend_backward(self._stack(dcontext, span), of_span, out, tape.empty)
         if self.rotary:
             self.rotary.turn_back(self._turned(dprojected), tape)
+        if self.query_norm:
+            self.key_norm.normalize_back(self._turned(dprojected)[:, self.num_heads :], tape)
+            self.query_norm.normalize_back(self._turned(dprojected)[:, : self.num_heads], tape)
         return self.query_key_value.backward(dprojected, tape)
 
 

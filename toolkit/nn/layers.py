@@ -168,12 +168,14 @@ class LearnedPositions(Module):
 class RotaryPositions(Module):
     """Turns queries and keys by angles of their positions: nothing is learned, and sequences may have any length.
 
-    head_dim: K, of a head. `turn` works in place and `turn_back` is its backward: the caller owns the arrays.
+    frequencies: (K / 2,) of the planes of a head, see `rotary_frequencies`. scale: of what is turned. `turn` works in
+    place and `turn_back` is its backward: the caller owns the arrays.
     """
 
-    def __init__(self, head_dim: int, base: float = 10000.0):
-        self.head_dim, self.base = head_dim, base
-        self._tables = rotary_table(0, head_dim, base)
+    def __init__(self, frequencies: Array, scale: float = 1.0):
+        self.frequencies, self.scale = frequencies, scale
+        self.head_dim = 2 * len(frequencies)
+        self._tables = rotary_table(0, frequencies, scale)
 
     def turn(self, x: Array, rows: Rows, tape: Tape) -> None:
         """Shapes: x (N, H, K), changed in place."""
@@ -182,7 +184,7 @@ class RotaryPositions(Module):
     def waves(self, rows: Rows, dtype: type) -> tuple[Array, Array]:
         """Look up the cosines and sines of all angles of the rows' positions, (N, K / 2) each."""
         if rows.longest > len(self._tables[0]) or self._tables[0].dtype != dtype:
-            self._tables = rotary_table(_room_for(rows.longest), self.head_dim, self.base, dtype)
+            self._tables = rotary_table(_room_for(rows.longest), self.frequencies, self.scale, dtype)
         cosines, sines = self._tables
         return cosines[rows.positions], sines[rows.positions]
 
@@ -223,6 +225,37 @@ class RMSNorm(Module):
         dx, dgain = rms_norm_backward(dy, tape.pop(self), tape.empty)
         tape.accumulate(self.gain, dgain)
         return dx
+
+
+class HeadNorm(Module):
+    """Every head of mean square 1, scaled by gains that all heads share (Henry et al. 2020, with RMS norm).
+
+    head_dim: K. `normalize` works in place and `normalize_back` is its backward: the caller owns the arrays.
+    """
+
+    def __init__(self, head_dim: int, eps: float = 1e-5):
+        self.gain = Parameter((head_dim,), ones)
+        self.eps = eps
+
+    def normalize(self, x: Array, tape: Tape) -> None:
+        """Shapes: x (N, H, K), changed in place."""
+        y, saved = rms_norm(_one_by_one(x, tape), self.gain.data, self.eps, tape.empty)
+        x[...] = y.reshape(x.shape)
+        tape.show(self, "output", x)
+        tape.push(self, saved)
+
+    def normalize_back(self, dx: Array, tape: Tape) -> None:
+        """Shapes: dx (N, H, K), changed in place."""
+        found, dgain = rms_norm_backward(_one_by_one(dx, tape), tape.pop(self), tape.empty)
+        dx[...] = found.reshape(dx.shape)
+        tape.accumulate(self.gain, dgain)
+
+
+def _one_by_one(x: Array, tape: Tape) -> Array:
+    """Copy heads, (N, H, K), to rows of their own, (N·H, K)."""
+    rows = tape.empty((x.shape[0] * x.shape[1], x.shape[2]), x.dtype)
+    rows.reshape(x.shape)[...] = x
+    return rows
 
 
 Norm = LayerNorm | RMSNorm

@@ -32,7 +32,7 @@ from toolkit.functional.losses import (
 )
 from toolkit.functional.norms import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from toolkit.functional.output_loss import output_loss, output_loss_backward, token_log_probs, token_log_probs_backward
-from toolkit.functional.positions import rotary, rotary_backward, rotary_table
+from toolkit.functional.positions import rotary, rotary_backward, rotary_frequencies, rotary_table
 from toolkit.proof.gradient_check import Report, check
 
 SEQUENCE = 8  # rows of each sequence, where rows are those of several
@@ -95,7 +95,9 @@ def _rms_norm(width: int, rng, dtype) -> list:
 
 def _rotary(rng, dtype) -> list:
     """Draw rows of several sequences, so that positions begin again; a base that turns all planes visibly."""
-    cosine, sine = (table[[0, 1, 2, 3, 0, 1, 9]] for table in rotary_table(10, 6, 20.0, dtype))
+    cosine, sine = (
+        table[[0, 1, 2, 3, 0, 1, 9]] for table in rotary_table(10, rotary_frequencies(6, 20.0), dtype=dtype)
+    )
     return [*normal(rng, dtype, (7, 2, 6)), cosine, sine]
 
 
