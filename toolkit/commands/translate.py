@@ -55,7 +55,7 @@ class Translate:
     output: Path | None = None
     """File to write instead of standard output (-); it takes its name when all is translated."""
     prefix: str = ""
-    """What every translation begins with."""
+    """What every translation begins with, that of the first sentence."""
     prefix_file: Path | None = None
     """Text file with what the translation of each line begins with; an empty line leaves the model free."""
     split_sentences: bool = True
