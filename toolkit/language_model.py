@@ -64,7 +64,7 @@ class LanguageModel(TextModel):
 
         An empty prompt lets the model begin: with BOS, or after a line feed where it knows no BOS. Prompts are put into
         Unicode normal form C and otherwise taken as they are: one that ends within a word, or with a space, is
-        continued from there.
+        continued from there. One that was taught to converse is asked by `chat`: here it gets the bare text.
 
         config: how to decode; settings: those of `ContinuationConfig` by name, which change it, and these:
         stop_strings: the text ends in front of the first of them.

@@ -22,6 +22,7 @@ NAME = f"a{EVIL}\nb{JOINED}"
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 ALPHABET = CharacterTokenizer(f"{EVIL}\n\t{JOINED}abc<script>/")
 WRITTEN = ("--max-new-tokens", 40, "--seed", 3)
+CHAT = ("--template", "control", "--max-new-tokens", 9)
 
 
 def shown(text, kept="\n\t"):
@@ -36,7 +37,7 @@ def shown(text, kept="\n\t"):
 @pytest.fixture(scope="module")
 def writer(make_gpt, tmp_path_factory):
     """A language model that knows few characters, most of which would steer a terminal."""
-    directory = make_gpt(tmp_path_factory.mktemp("models") / "writer", ALPHABET, template="control", max_length=128)
+    directory = make_gpt(tmp_path_factory.mktemp("models") / "writer", ALPHABET, max_length=128)
     model = load_model(directory)
     table = model.trunk.input.embedding.table.data
     table[ASSISTANT] = 100 * table[ALPHABET.encode("\x1b")[0]]  # every reply begins with it
@@ -64,8 +65,8 @@ def on_terminal(capsys, monkeypatch):
         (("generate", f"a{EVIL}", "b", *WRITTEN, "--top-k", 0), b""),
         (("generate", *WRITTEN, "--top-k", 0), b"a\nb\x1bc\n"),
         (("generate", "ab", *WRITTEN, "--num-return-sequences", 2, "--top-k", 0), b""),
-        (("chat", "ab", "--max-new-tokens", 9), b""),
-        (("chat", "--max-new-tokens", 9), b"ab\ncc\n"),
+        (("chat", "ab", *CHAT), b""),
+        (("chat", *CHAT), b"ab\ncc\n"),
     ],
     ids=lambda value: ascii(value)[:40],
 )
@@ -80,7 +81,7 @@ def test_json_reads_as_what_was_written_and_steers_nothing(run, writer):
     assert not STEERING.search(out)
     assert json.loads(out)["prompt"] == f"ab{EVIL}"
     assert STEERING.search(json.loads(out)["continuations"][0]["text"])
-    out = run("chat", f"ab{EVIL}", "--json", "--model", writer, "--max-new-tokens", 9).out
+    out = run("chat", f"ab{EVIL}", "--json", "--model", writer, *CHAT).out
     assert not STEERING.search(out)
     assert json.loads(out)["response"].strip().startswith("\x1b")
 
@@ -104,7 +105,7 @@ def test_a_conversation_that_was_loaded_is_shown_without_its_control_characters(
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     for stream in sys.stdin, sys.stdout:
         monkeypatch.setattr(stream, "isatty", lambda: True)
-    assert main(["chat", "--model", str(writer), "--load", str(tmp_path / "talk.json")]) == 0
+    assert main(["chat", "--model", str(writer), *map(str, CHAT), "--load", str(tmp_path / "talk.json")]) == 0
     out, err = capsys.readouterr()
     assert not STEERING.search(out + err)
     assert f"user       ab{shown(EVIL)}c\n{' ' * 11}ab\n" in out

@@ -107,6 +107,14 @@ def test_what_a_spawned_process_is_given_does_the_same(tiny_gpt):
     assert pickle.loads(pickle.dumps(work))(window) == work(window)
 
 
+def test_a_model_that_converses_is_asked_by_the_chat(run, chatty):
+    for verb in ("generate",), ("explain", "generate"):
+        sentence = run(*verb, "What is this?", "--model", chatty).sentence
+        assert f"was taught to converse, and continues no bare text: toolkit chat --model {chatty} asks" in sentence
+    assert toolkit.load(chatty).generate("She", max_new_tokens=3)
+    assert run("perplexity", "--model", chatty, "-", stdin=b"She eats rice.").code == 0
+
+
 # The prompt
 
 

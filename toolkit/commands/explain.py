@@ -192,7 +192,9 @@ class ExplainGenerate(MappedExplanation):
     )
 
     def page(self) -> Page:
-        model = load_language_model(self.model, "toolkit explain translate")
+        from toolkit.commands.generate import load_writer
+
+        model = load_writer(self.model, "toolkit explain translate")
         return generation_page(model, self.text, self.generation, self.candidates, self.layer, self.head)
 
 

@@ -1,5 +1,6 @@
 """toolkit generate: text from a prompt, from a file of prompts, a pipe, or what you type."""
 
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,8 +15,8 @@ from toolkit.commands.flags import BadWords, Ids, ModelName, Quiet, Workers
 from toolkit.commands.lines import LongLines, Window, Work, answered, file_windows, one_text, tell_one_text
 from toolkit.decoding import ContinuationConfig
 from toolkit.display import tell
-from toolkit.errors import ConfigError, ToolkitError
-from toolkit.language_model import BATCH_SIZE
+from toolkit.errors import ConfigError, ModelError, ToolkitError
+from toolkit.language_model import BATCH_SIZE, LanguageModel
 
 # Of the context, what a prompt that is cut off leaves for its continuation.
 _PART = 4
@@ -107,13 +108,25 @@ def _cut(windows: Iterable[Window | None], size: int) -> Iterator[Window | None]
             yield from (window.part(begin, begin + size) for begin in range(0, len(window.lines), size))
 
 
+def load_writer(name: str, instead: str = "toolkit translate", ids: bool = False) -> LanguageModel:
+    """Read a model that continues texts; see `load_language_model`.
+
+    Raises ModelError for one that was taught to converse: what it writes after a bare text is nonsense.
+    """
+    model = load_language_model(name, instead, ids=ids)
+    if model.model.config.template != "none" and not ids:
+        chat = shlex.join(["toolkit", "chat", "--model", name])
+        raise ModelError(f"{name} was taught to converse, and continues no bare text: {chat} asks it")
+    return model
+
+
 class _Work(Work):
     keys = ("prompt", "continuations")
 
     def __init__(self, command: Generate):
         super().__init__(command)
         self.seeded()
-        self._model = load_language_model(command.model, ids=command.ids)
+        self._model = load_writer(command.model, ids=command.ids)
         part, config = self._model.model.config.max_length // _PART, command.generation
         room = part if config.max_new_tokens is None else min(part, config.max_new_tokens)
         self._longer = replace(config, max_new_tokens=None, min_new_tokens=max(config.min_new_tokens, room))

@@ -22,7 +22,7 @@ _OF_DECODING = {
     "rarely used": "ids long_lines length_penalty early_stopping forced_eos workers batch_size quiet help",
 }
 # The flags that stand last in a group, whatever the command.
-_LAST = ("ids", "seeds", "export", "workers", "batch_size", "quiet", "help")
+_LAST = ("config", "ids", "seeds", "export", "workers", "batch_size", "quiet", "help")
 
 
 class Group(NamedTuple):
