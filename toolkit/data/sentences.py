@@ -28,9 +28,15 @@ def spaced(text: str, ignore_case: bool = False) -> str:
     return f" {text.lower() if ignore_case else text}" if text else ""
 
 
-def sentence_ids(tokenizer: Tokenizer, texts: Iterable[str], ignore_case: bool = False) -> list[list[int]]:
-    """Encode every sentence; a blank one has no ids."""
-    return tokenizer.encode_batch([spaced(text, ignore_case) for text in texts])
+def sentence_ids(
+    tokenizer: Tokenizer, texts: Iterable[str], ignore_case: bool = False, language: int | None = None
+) -> list[list[int]]:
+    """Encode every sentence; a blank one has no ids.
+
+    language: the token of their language, which all begin with (see `toolkit.tokenization.languages`).
+    """
+    found = tokenizer.encode_batch([spaced(text, ignore_case) for text in texts])
+    return found if language is None else [[language, *ids] if ids else ids for ids in found]
 
 
 def sentence_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:

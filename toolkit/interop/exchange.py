@@ -12,6 +12,7 @@ from toolkit.interop import ctranslate2
 from toolkit.interop.chat_templates import marks_of
 from toolkit.interop.ctranslate2_file import MODEL_FILE
 from toolkit.interop.hugging_face import HuggingFaceModel, write_hugging_face
+from toolkit.interop.multilingual import MULTILINGUAL, languages_of, read_multilingual
 from toolkit.interop.tokenizer_reading import has_tokenizer, pieces_tokenizer, read_tokenizer
 from toolkit.interop.tokenizer_writing import with_marks, write_tokenizer, writes_template
 from toolkit.interop.vocabulary import Vocabulary
@@ -96,7 +97,9 @@ def export_model(
                 tokenizer = with_marks(tokenizer, marks_of("control"))
             order = Vocabulary(tuple(tokenizer.rows))
         generation, came_as = metrics.get("generation"), metrics.get("imported_from")
-        name = write_hugging_face(loaded, new, order, half, generation, came_as).name
+        languages = tokenizer.languages
+        target = languages.ids[languages.target] if languages and languages.target else None
+        name = write_hugging_face(loaded, new, order, half, generation, came_as, target).name
         write_tokenizer(tokenizer, new, loaded.config)
         if not writes_template(tokenizer, loaded.config):
             notes = [*notes, _NO_TEMPLATE]
@@ -125,6 +128,9 @@ def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, l
         reading = ctranslate2.read(source, end_token)
         if has_tokenizer(source):
             tokenizer = pieces_tokenizer(source, reading.tokens, reading.vocabulary)
+            if reading.config.positions == "sinusoidal_fairseq" and tokenizer.languages is None:
+                languages = languages_of(reading.tokens, reading.vocabulary, source)
+                tokenizer = tokenizer.with_languages(languages) if languages else tokenizer
         else:
             reading = reading.by_ids()
             tokenizer = IdTokenizer(reading.vocabulary.rows, shown_pieces(reading.vocabulary.rows, reading.tokens))
@@ -138,8 +144,10 @@ def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, l
     if "format" in read_json(source / CONFIG_FILE):
         raise ConfigError(f"{source} is a model of this toolkit already: there is nothing to import")
     found = HuggingFaceModel(source, end_token is not None)
-    read = read_tokenizer(found.settings, found.size, end_token)
-    model = found.read(read.vocabulary, read.begin, read.template)
+    is_multilingual = found.settings.values.get("model_type") == MULTILINGUAL and has_tokenizer(source)
+    reads = read_multilingual if is_multilingual else read_tokenizer
+    read = reads(found.settings, found.size, end_token)
+    model = found.read(read.vocabulary, read.begin, read.template, read.tokenizer.languages)
     notes = found.notes + _by_ids(read.tokenizer) + _never_written(model, read.vocabulary, read.tokens)
     if read.has_other_template:
         notes.append("its chat template is not one of this toolkit's and stays behind: fine-tuning teaches one of ours")

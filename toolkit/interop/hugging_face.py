@@ -37,6 +37,7 @@ from toolkit.models.gpt import ABSENT
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, is_larger, write_json
 from toolkit.nn.module import Model
+from toolkit.tokenization.languages import Languages
 from toolkit.tokenization.special import BOS, EOS, PAD, SPECIAL_TOKENS
 
 # Of several that compute what a model of ours does, export takes the first.
@@ -113,10 +114,17 @@ class HuggingFaceModel:
         pad, bos, eos = (self.settings.special(role) for role in ("pad", "bos", "eos"))
         return Vocabulary.plan(self.size, pad, None, bos, eos, self._directory)
 
-    def read(self, vocabulary: Vocabulary, begin: bool | None = None, template: str = "none") -> Model:
+    def read(
+        self,
+        vocabulary: Vocabulary,
+        begin: bool | None = None,
+        template: str = "none",
+        languages: Languages | None = None,
+    ) -> Model:
         """Read the model in our layout; texts begin with no token that it has not.
 
         begin: as in `read_hugging_face`. template: of its conversations, where nothing that our export leaves says it.
+        languages: those that outputs may be forced to begin with.
 
         Raises ModelError where weights do not fit, and for what it must or must not write that no search here knows of.
         """
@@ -127,7 +135,9 @@ class HuggingFaceModel:
         config = self.settings.with_own(config, begin=begin, template=template)
         if not self.settings.is_own:
             end = end_of(config)
-            check_generation(self.settings, _suppressed(vocabulary, end) or (), _special_id(vocabulary, end))
+            beginnings = vocabulary.foreign([*languages.ids.values()]) if languages else ()
+            suppressed = _suppressed(vocabulary, end) or ()
+            check_generation(self.settings, suppressed, _special_id(vocabulary, end), beginnings)
         return filled_model(config, arrays, str(self._directory))
 
     def _arrays(self) -> dict[str, Array]:
@@ -166,12 +176,13 @@ def write_hugging_face(
     half: bool = False,
     generation: object = None,
     came_as: object = None,
+    forced_bos: int | None = None,
 ) -> Architecture:
     """Write a model into an existing directory for `from_pretrained` -> the class that it is there.
 
     vocabulary: the layout that an imported model came with, which it gets back; None: ours, as it is. half: float16.
     generation: how to decode, as an imported model has brought it along. came_as: the name of the class that it was,
-    which it is again if that computes it.
+    which it is again if that computes it. forced_bos: what outputs begin with.
 
     Raises ModelError where no class computes what the model does, and for weights beyond the range of float16.
     """
@@ -202,6 +213,8 @@ def write_hugging_face(
     end = end_of(config)
     limits = {"max_length": model.config.max_length, "suppress_tokens": _suppressed(vocabulary, end)}
     special["eos_token_id"] = _special_id(vocabulary, end)
+    if forced_bos is not None:
+        special["forced_bos_token_id"] = vocabulary.rows[forced_bos]
     write_json(directory / GENERATION_FILE, special | limits | kept_generation(generation))
     return architecture
 

@@ -180,7 +180,6 @@ _LENGTHS: dict[str, tuple[str, Any]] = {
 _SAMPLING = {"typical_p": 1.0, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0, "top_h": None}
 # Settings that change every output and have no flag, with the values that do nothing.
 _WITHOUT_COUNTERPART: dict[str, tuple[Any, ...]] = {
-    "forced_bos_token_id": (),
     "forced_decoder_ids": (),
     "sequence_bias": ({}, []),
     "encoder_repetition_penalty": (1.0,),
@@ -196,15 +195,20 @@ _WITHOUT_COUNTERPART: dict[str, tuple[Any, ...]] = {
     "force_words_ids": ([],),
     "constraints": ([],),
 }
-_FORCED_END = "forced_eos_token_id"
+_FORCED_BEGIN, _FORCED_END = "forced_bos_token_id", "forced_eos_token_id"
 _KEPT = (*_FLAGS, *_LENGTHS, *_SAMPLING, _FORCED_END)
 
 
-def check_generation(settings: ForeignSettings, never_written: Collection[int], end: int | None) -> None:
+def check_generation(
+    settings: ForeignSettings, never_written: Collection[int], end: int | None, beginnings: Collection[int] = ()
+) -> None:
     """Raises ModelError for what a model must or must not write and no search here knows of.
 
-    never_written: foreign ids that no search here writes. end: the foreign id that ends an output.
+    never_written: foreign ids that no search here writes. end: the foreign id that ends an output. beginnings: those
+    that an output may be made to begin with.
     """
+    if settings.decoding.get(_FORCED_BEGIN) not in (None, *beginnings):
+        raise _refusal(settings, _FORCED_BEGIN, "but here outputs are forced to begin with a language only")
     for name, idle in _WITHOUT_COUNTERPART.items():
         if settings.decoding.get(name) not in (None, *idle):
             raise _refusal(settings, name, "which decides what every output is, and which no search here knows")

@@ -47,6 +47,7 @@ from toolkit.untrusted import (
 
 LIBRARY_FILE, SETTINGS_FILE, NAMES_FILE = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
 SOURCE_FILE, TARGET_FILE, PIECES_FILE, MERGES_FILE = "source.spm", "target.spm", "vocab.json", "merges.txt"
+BPE_FILE = "sentencepiece.bpe.model"
 ADDED_FILE, TEMPLATE_FILE = "added_tokens.json", "chat_template.jinja"
 
 _ROLES = ("pad", "unk", "bos", "eos")
@@ -215,8 +216,8 @@ def _content(token: Any) -> str | None:
 
 
 _BEGINNING = ("llama", "mistral", "phi3")  # whose tokenizers begin texts with <s>, where they do not say
-_MODELS = (FILE_NAME, "spiece.model", "sentencepiece.model", "sentencepiece.bpe.model")
-_USUAL = {"pad": "<pad>", "unk": "<unk>", "eos": "</s>"}  # Marian's special tokens
+_MODELS = (FILE_NAME, "spiece.model", "sentencepiece.model", BPE_FILE)
+USUAL = {"pad": "<pad>", "unk": "<unk>", "eos": "</s>"}  # Marian's special tokens
 
 _PEGASUS_OFFSET = 103  # tokens that only pre-training used, between the first two and the pieces
 _PEGASUS_FIRST = 2
@@ -252,9 +253,14 @@ def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = N
     for name in _MODELS:
         if found.has(name) and not (found.has(LIBRARY_FILE) and _is_other(found.path / name)):
             return _sentencepiece(found, name)
+    return library_tokenizer(found)
+
+
+def library_tokenizer(found: TokenizerDirectory, begins: bool = True) -> ReadTokenizer:
+    """Read what the `tokenizers` library reads.  begins: what its last step puts in front begins every text."""
     content, origin = found.library_content()
     tokens = found.by_id(content_ids(content), origin.name)
-    begin, first = _beginning(found, tokens)
+    begin, first = _beginning(found, tokens) if begins else (False, None)
     certain = {"bos": first, "unk": unknown_id(content)}
     vocabulary = found.vocabulary(tokens, certain=certain)
     template = "none"
@@ -293,7 +299,7 @@ def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabul
         return load_tokenizer(directory)
     for names in ((TARGET_FILE, SOURCE_FILE), *((name,) for name in _MODELS)):
         if all((directory / name).is_file() for name in names):
-            return _pieces(tokens, vocabulary, *(directory / name for name in names))
+            return sentencepiece_tokenizer(tokens, vocabulary, *(directory / name for name in names))
     content, origin = TokenizerDirectory(ForeignSettings(directory), len(tokens)).library_content()
     return LibraryTokenizer(content, vocabulary.rows, origin)
 
@@ -323,8 +329,8 @@ def _marian(found: TokenizerDirectory) -> ReadTokenizer:
         )
     ids = found.json(PIECES_FILE)
     tokens = found.by_id(ids, PIECES_FILE)
-    vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in _USUAL.items() if name in ids})
-    tokenizer = _pieces(tokens, vocabulary, found.path / TARGET_FILE, found.path / SOURCE_FILE)
+    vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in USUAL.items() if name in ids})
+    tokenizer = sentencepiece_tokenizer(tokens, vocabulary, found.path / TARGET_FILE, found.path / SOURCE_FILE)
     return ReadTokenizer(tokenizer, vocabulary, None, tokens)
 
 
@@ -344,12 +350,12 @@ def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
     begin, first = _beginning(found, tokens)
     known = {role: foreign(index) for role, index in special.items() if index >= 0}
     vocabulary = found.vocabulary(tokens, known, {"bos": first})
-    tokenizer = _pieces(tokens, vocabulary, found.path / name)
+    tokenizer = sentencepiece_tokenizer(tokens, vocabulary, found.path / name)
     begin = model_type in _BEGINNING if begin is None else begin
     return ReadTokenizer(tokenizer, vocabulary, begin, tokens, has_other_template=found.chat_template is not None)
 
 
-def _pieces(
+def sentencepiece_tokenizer(
     tokens: Sequence[str | None], vocabulary: Vocabulary, path: Path, *sources: Path
 ) -> ForeignSentencePieceTokenizer:
     """Read SentencePiece models: of everything, or of targets and of sources."""

@@ -8,6 +8,7 @@ from typing import Any
 from toolkit.errors import ModelError
 from toolkit.interop.chat_templates import chat_template, joining, mark_name
 from toolkit.interop.hugging_face_files import Config
+from toolkit.interop.multilingual import write_multilingual
 from toolkit.interop.tokenizer_json import Json, around, first_added, own_content, pieces_content, special_token
 from toolkit.interop.tokenizer_reading import (
     LIBRARY_FILE,
@@ -93,10 +94,13 @@ def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Config)
     names = [tokenizer.pieces[index] for index in vocabulary.ours(range(vocabulary.foreign_size))]
     if isinstance(tokenizer, LibraryTokenizer):
         names = tokenizer.tokens
+    names = _with_old_names(names)
     called = {index: names[foreign] for index, foreign in special.items()}
     all_special = tokenizer.special_names if isinstance(tokenizer, LibraryTokenizer) else [*called.values()]
     settings = _FAST | _of_texts(config, called, all_special)
-    if isinstance(tokenizer, LibraryTokenizer):
+    if tokenizer.languages:
+        settings = write_multilingual(tokenizer, names, directory)
+    elif isinstance(tokenizer, LibraryTokenizer):
         content = _beginning(tokenizer.content, config, special.get(BOS), names)
         write_json(directory / LIBRARY_FILE, _joining(content, config, all_special))
     elif isinstance(tokenizer, ForeignSentencePieceTokenizer) and isinstance(config, GPTConfig):
@@ -106,7 +110,15 @@ def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Config)
         write_json(directory / PIECES_FILE, {name: index for index, name in enumerate(names)})
         settings = {"tokenizer_class": "MarianTokenizer"}
     roles = {role: names[special[index]] for index, role in _ROLES.items() if index in special}
+    if tokenizer.languages:  # whose classes know what texts begin with
+        del roles["bos_token"]
     _write_settings(directory, roles, config, settings)
+
+
+def _with_old_names(names: Sequence[str]) -> list[str]:
+    """Give special tokens back the names that they had, if ours of that name is not among them."""
+    old = {name: name.rstrip("'") for name in names}
+    return [old[name] if old[name] in SPECIAL_TOKENS and old[name] not in old else name for name in names]
 
 
 def _beginning(content: Json, config: Config, begin: int | None, names: Sequence[str]) -> Json:

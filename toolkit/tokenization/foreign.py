@@ -2,12 +2,14 @@
 
 import base64
 import re
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from toolkit.errors import DataError
+from toolkit.tokenization.languages import LANGUAGES, Languages
 from toolkit.tokenization.normal_form import refuse_surrogates
 from toolkit.tokenization.segmentation import SPACE_MARK
 from toolkit.tokenization.sentencepiece import open_processor
@@ -44,13 +46,34 @@ class ForeignTokenizer(Tokenizer):
     front of it (which `decode` leaves there) or know only some characters. Each says it of itself.
     """
 
-    def __init__(self, pieces: Sequence[str], rows: Sequence[int], surfaces: Sequence[bytes]):
+    optional: ClassVar = {"languages": LANGUAGES}
+
+    def __init__(
+        self,
+        pieces: Sequence[str],
+        rows: Sequence[int],
+        surfaces: Sequence[bytes],
+        languages: Languages | None = None,
+    ):
         """Take how each id is shown, its foreign id, and the bytes that it adds to a text; the special ones first.
 
-        rows: (V,), as `toolkit.interop.vocabulary.Vocabulary` has them.
+        rows: (V,), as `toolkit.interop.vocabulary.Vocabulary` has them. languages: their tokens add nothing to a text.
+
+        Raises UnfitError for a language whose token is none of the vocabulary.
         """
-        self.pieces, self.rows = list(pieces), list(rows)
+        self.pieces, self.rows, self.languages = list(pieces), list(rows), languages
         self.surfaces = [*SPECIAL_SURFACES, *surfaces[FIRST_TOKEN:]]
+        for code, index in languages.ids.items() if languages else ():
+            if index >= len(self.pieces):
+                raise UnfitError(f"has token {index} for {code}, which is outside its vocabulary")
+            self.surfaces[index] = b""
+
+    @abstractmethod
+    def with_languages(self, languages: Languages) -> Self:
+        """Give the same tokenizer for a model that knows these languages."""
+
+    def _language_fields(self) -> dict[str, Any]:
+        return {"languages": self.languages.fields()} if self.languages else {}
 
     def _known(self, ids: list[int], names: Sequence[str]) -> list[int]:
         """Return the ids. Raises DataError, with the name of the first unknown, where the model has no <unk>."""
@@ -79,6 +102,7 @@ class ForeignSentencePieceTokenizer(ForeignTokenizer):
         source: bytes | None = None,
         origin: str | Path = "the tokenizer",
         reads_sources: bool = False,
+        languages: Languages | None = None,
     ):
         """Take the name and the foreign id of each of ours, the special ones first, and serialised models.
 
@@ -90,11 +114,15 @@ class ForeignSentencePieceTokenizer(ForeignTokenizer):
         self.models, self._reads_sources = (target, source), reads_sources  # of targets (or of everything), of sources
         models = [open_processor(model, origin) for model in (target, source) if model is not None]
         self._processor = models[-1] if reads_sources else models[0]
-        super().__init__(pieces, rows, [_surface(piece, models) for piece in pieces])
+        super().__init__(pieces, rows, [_surface(piece, models) for piece in pieces], languages)
 
     def __reduce__(self) -> tuple[type, tuple]:
         """Pickle the models, for the processes of training."""
-        return type(self), (self.pieces, self.rows, *self.models, "the tokenizer", self._reads_sources)
+        origin, reads_sources = "the tokenizer", self._reads_sources
+        return type(self), (self.pieces, self.rows, *self.models, origin, reads_sources, self.languages)
+
+    def with_languages(self, languages: Languages) -> Self:
+        return type(self)(self.pieces, self.rows, *self.models, languages=languages)
 
     @classmethod
     def _from_fields(cls, values: Mapping[str, Any], path: Path) -> "ForeignSentencePieceTokenizer":
@@ -102,16 +130,16 @@ class ForeignSentencePieceTokenizer(ForeignTokenizer):
         if len(pieces) != len(rows):
             raise UnfitError("has another number of pieces than of rows")
         models = [model and base64.b64decode(model, validate=True) for model in (values["target"], values["source"])]
-        return cls(pieces, rows, *models, origin=path)
+        return cls(pieces, rows, *models, origin=path, languages=Languages.from_fields(values["languages"]))
 
     def _fields(self) -> dict[str, Any]:
         target, source = (model and base64.b64encode(model).decode() for model in self.models)
-        return {"pieces": self.pieces, "rows": self.rows, "target": target, "source": source}
+        return {"pieces": self.pieces, "rows": self.rows, "target": target, "source": source, **self._language_fields()}
 
     @cached_property
     def source(self) -> "ForeignSentencePieceTokenizer":
         """The tokenizer for the texts that a translator reads."""
-        return type(self)(self.pieces, self.rows, *self.models, reads_sources=True)
+        return type(self)(self.pieces, self.rows, *self.models, reads_sources=True, languages=self.languages)
 
     def encode(self, text: str) -> list[int]:
         language = _LANGUAGE.match(text) if self._reads_sources else None

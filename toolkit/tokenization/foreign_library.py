@@ -11,10 +11,11 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from toolkit.errors import ModelError, ToolkitError
 from toolkit.tokenization.foreign import ROWS, ForeignTokenizer, piece_names
+from toolkit.tokenization.languages import Languages
 from toolkit.tokenization.normal_form import refuse_surrogates
 from toolkit.tokenization.segmentation import SPACE_MARK
 from toolkit.tokenization.special import FIRST_TOKEN, UNK
@@ -37,7 +38,13 @@ class LibraryTokenizer(ForeignTokenizer):
     kind = "tokenizers"
     fields: ClassVar = {"rows": ROWS, "tokenizer": OBJECT}
 
-    def __init__(self, content: dict[str, Any], rows: Sequence[int], origin: str | Path = "the tokenizer"):
+    def __init__(
+        self,
+        content: dict[str, Any],
+        rows: Sequence[int],
+        origin: str | Path = "the tokenizer",
+        languages: Languages | None = None,
+    ):
         """Take the content of the library's file, and the foreign id of each of ours, -1 where there is none.
 
         Raises ModelError where the library is not installed, does not understand the content, or shows tokens in a way
@@ -53,17 +60,20 @@ class LibraryTokenizer(ForeignTokenizer):
         for foreign in rows:
             token = None if foreign in special or foreign < 0 else self.tokens[foreign]
             surfaces.append(b"" if token is None else token.encode() if foreign in added else to_bytes(token))
-        super().__init__(piece_names(self.tokens, rows), rows, surfaces)
+        super().__init__(piece_names(self.tokens, rows), rows, surfaces, languages)
 
     def __reduce__(self) -> tuple[type, tuple]:
-        return type(self), (self.content, self.rows, self._origin)
+        return type(self), (self.content, self.rows, self._origin, self.languages)
+
+    def with_languages(self, languages: Languages) -> Self:
+        return type(self)(self.content, self.rows, self._origin, languages)
 
     @classmethod
     def _from_fields(cls, values: Mapping[str, Any], path: Path) -> "LibraryTokenizer":
-        return cls(values["tokenizer"], values["rows"], path)
+        return cls(values["tokenizer"], values["rows"], path, Languages.from_fields(values["languages"]))
 
     def _fields(self) -> dict[str, Any]:
-        return {"rows": self.rows, "tokenizer": self.content}
+        return {"rows": self.rows, "tokenizer": self.content, **self._language_fields()}
 
     @property
     def special_names(self) -> list[str]:

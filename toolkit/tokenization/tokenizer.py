@@ -17,6 +17,7 @@ import numpy as np
 
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.files import atomic_writer
+from toolkit.tokenization.languages import Languages
 from toolkit.tokenization.special import FIRST_TOKEN, UNK
 from toolkit.untrusted import (
     ANYTHING,
@@ -52,6 +53,9 @@ class Tokenizer(ABC):
 
     kind: ClassVar[str] = ""  # names the class in tokenizer.json
     fields: ClassVar[Mapping[str, Schema]] = {}  # of tokenizer.json, beside version and kind
+    optional: ClassVar[Mapping[str, Schema]] = {}  # those that it may have
+
+    languages: Languages | None = None  # of a model that knows several, whose texts begin with the token of theirs
 
     @property
     def source(self) -> "Tokenizer":
@@ -125,8 +129,8 @@ class Tokenizer(ABC):
         """Make a tokenizer from what `read_settings` has read from a path. Raises ModelError for damage."""
         fields = {"kind": Schema(cls.kind, cls.kind.__eq__), **cls.fields}
         try:
-            check(settings, Record(fields, needed=fields))
-            return cls._from_fields({name: settings[name] for name in cls.fields}, path)
+            check(settings, Record({**fields, **cls.optional}, needed=fields))
+            return cls._from_fields({name: settings.get(name) for name in (*cls.fields, *cls.optional)}, path)
         except (TypeError, ValueError, DataError) as error:
             raise damaged(path) from error
 
