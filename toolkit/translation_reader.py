@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -42,16 +42,41 @@ class TranslationReader(TextModel):
         super().__init__(model, tokenizer, name)
         length = model.config.max_length
         self.limit = length if model.config.positions == "learned" else max(READING_LIMIT, length)
+        self._languages = tokenizer.languages
+
+    def between(self, source_language: str | None = None, target_language: str | None = None) -> Self:
+        """Give the same translator for other languages of a model that knows several; None: those that it is for.
+
+        By their codes there, such as npi_Deva, or shorter: npi, ne. Raises ConfigError for a language that the model
+        does not know, and for one at all where it translates in one direction.
+        """
+        given = {"source_language": source_language, "target_language": target_language}
+        if all(name is None for name in given.values()):
+            return self
+        if self._languages is None:
+            setting, name = next((setting, name) for setting, name in given.items() if name is not None)
+            raise ConfigError(f"{setting} is {name!r:.40}, but {self._name} has no languages to choose: leave it out")
+        found = object.__new__(type(self))  # with the same packed weights and processes
+        vars(found).update(vars(self), _languages=self._languages.between(source_language, target_language))
+        return found
+
+    def language(self, side: Literal["source", "target"]) -> int | None:
+        """Give the token that all sources, or all translations, begin with; None where they begin with none."""
+        return self._languages.token(side) if self._languages else None
 
     def encode(self, texts: Sequence[str], where: Where, source: bool = True) -> list[list[int]]:
         """Give the ids of every text, a source or a translation; none for a blank one.
 
-        where: names a text in an error. Raises LengthError for one that is longer than the model reads.
+        where: names a text in an error. Raises LengthError for one that is longer than the model reads, and ConfigError
+        where its language must be said.
         """
         for number, text in enumerate(texts, start=1):
             if len(text) > CHARACTERS_OF_A_TOKEN * READING_LIMIT:
                 raise LengthError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
+        language = self.language("source" if source else "target")
+        begin = [] if language is None else [language]
         ids = [without_eos(own) for own in self._tokenized(texts, where, source)]  # EOS is there where texts are ids
+        ids = [[*begin, *own] if own else own for own in ids]
         self._check_lengths(ids, where)
         return ids
 
@@ -116,10 +141,12 @@ class TranslationReader(TextModel):
     def _target_ids(self, targets: Sequence[str | Iterable[int]], where: Where) -> list[list[int]]:
         """Give the ids of translations that are to be scored; where: names one in an error."""
         texts = self.encode([each if isinstance(each, str) else "" for each in targets], where, source=False)
+        begin = [each for each in [self.language("target")] if each is not None]
         ids = [
             text if isinstance(each, str) else self._given_ids(each, where(number))
             for number, (text, each) in enumerate(zip(texts, targets, strict=True), start=1)
         ]
+        ids = [own if own[: len(begin)] == begin else [*begin, *own] for own in ids]
         self._check_lengths(ids, where)
         size = self.tokenizer.vocab_size
         for number, own in enumerate(ids, start=1):
@@ -146,7 +173,7 @@ class TranslationReader(TextModel):
                 )
 
     def _prefix_ids(self, prefixes: Sequence[str], config: GenerationConfig, where: Where) -> list[list[int]]:
-        most = self.model.config.max_length - max(config.shortest, 1)
+        most = self.model.config.max_length - max(config.shortest, 1) - bool(self._languages)
         for number, prefix in enumerate(prefixes, start=1):
             check_length(prefix, f"the prefix of {where(number)}", self.model.config.max_length)
         ids = self._tokenized(prefixes, lambda number: f"the prefix of {where(number)}")

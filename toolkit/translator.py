@@ -46,6 +46,8 @@ class TranslationSettings(GenerationSettings, total=False):
     prefix: str | Iterable[str]
     bad_words: Sequence[str]
     split_sentences: bool
+    source_language: str | None
+    target_language: str | None
     batch_size: int
     workers: int
     where: Where
@@ -64,6 +66,8 @@ class ScoreSettings(TypedDict, total=False):
 
     length_penalty: float
     alignments: bool
+    source_language: str | None
+    target_language: str | None
     batch_size: int
     where: Where
 
@@ -102,6 +106,7 @@ class Translator(TranslationReader):
             goes on from its tokens, perhaps within its last word.
         bad_words: not written, each as it is tokenized by itself and after a space; a model may still spell it in other
             tokens.
+        source_language, target_language: for a model that knows several (see `between`).
         batch_size: the sentences that are translated at once (64).
         workers: the number of processes that share the texts (1). More than one are started when they are first asked
             for, with the model as it is then, and wait for more until the translator goes or `close` is called. They
@@ -112,7 +117,7 @@ class Translator(TranslationReader):
 
         Raises DataError for an item that is no text, a text that is not Unicode, one with a sentence that is longer
         than the model can read (`limit` tokens), and for a prefix that leaves no room; ConfigError for a setting out
-        of range.
+        of range, and for a language that the model does not know, or that must be said.
         """
         config = config_of(GenerationConfig, config, settings, TranslationSettings.__optional_keys__)
         if config.num_return_sequences > 1:
@@ -186,17 +191,20 @@ class Translator(TranslationReader):
         *,
         length_penalty: float = 1.0,
         alignments: bool = False,
+        source_language: str | None = None,
+        target_language: str | None = None,
         batch_size: int = BATCH_SIZE,
         where: Where | None = None,
     ) -> Translation | list[Translation]:
         """Compute how probable the model finds a given translation of a source, or each of a list: texts, or ids.
 
         The ids of a translation that ended by itself have the score that `translate_n` gives it; their EOS may be
-        there or not. Its text has that score only where tokenizing it gives the same ids again. A target is scored as
-        one sentence, unless it is a list of texts or ids, one for each sentence of its source.
+        there or not, and so may the token of their language, which counts nothing. Its text has that score only where
+        tokenizing it gives the same ids again. A target is scored as one sentence, unless it is a list of texts or ids,
+        one for each sentence of its source.
 
-        where: as for `translate`, of a source. Raises DataError for lists of unequal length, a blank source, a text
-        that is too long, and ids that this model does not have.
+        where, languages: as for `translate`, of a source. Raises DataError for lists of unequal length, a blank source,
+        a text that is too long, and ids that this model does not have, and ConfigError as `translate` for languages.
         """
         texts, where = listed(sources, "text", where)
         if isinstance(sources, str):
@@ -209,10 +217,11 @@ class Translator(TranslationReader):
             raise DataError(
                 f"{counted(len(texts), 'source')} and {counted(len(given), 'target')} are given: each needs the other"
             )
-        pairs, targets = self.pairs(texts, given, where)
+        reader = self.between(source_language, target_language)
+        pairs, targets = reader.pairs(texts, given, where)
         encoded = [ids for source in pairs for ids in source.ids]
         with self.arithmetic():
-            found = score(self.model, encoded, targets, batch_size, length_penalty)
+            found = score(self.model, encoded, targets, batch_size, length_penalty, reader.language("target"))
         self.check_finite([hypothesis.log_prob for hypothesis in found])
         scored = [translation(hypothesis, self.tokenizer) for hypothesis in found]
         flat = iter(self._aligned(encoded, scored, batch_size) if alignments else scored)
@@ -233,6 +242,8 @@ class Translator(TranslationReader):
         prefix: str | Iterable[str] = "",
         bad_words: Sequence[str] = (),
         split_sentences: bool = True,
+        source_language: str | None = None,
+        target_language: str | None = None,
         batch_size: int = BATCH_SIZE,
         workers: int = 1,
         where: Where | None = None,
@@ -240,8 +251,8 @@ class Translator(TranslationReader):
     ) -> tuple[list[Source], list[list[list[Hypothesis]]]]:
         """Encode and decode -> every source, and the hypotheses of each of its sentences."""
         texts, where = listed(text, "text", where)
-        prefixes = one_for_each(prefix, len(texts))
-        sources = self.read(texts, where, split_sentences)
+        prefixes, reader = one_for_each(prefix, len(texts)), self.between(source_language, target_language)
+        sources, language = reader.read(texts, where, split_sentences), reader.language("target")
         sentences = [ids for source in sources for ids in source.ids]
         begun = None
         if prefixes is not None:
@@ -257,7 +268,8 @@ class Translator(TranslationReader):
             for number, source in enumerate(spoken, start=first)
             for place in range(len(source.ids))
         ]
-        found = self._generate(workers, sentences, config, batch_size, begun, numbers, self._bad_ids(bad_words))
+        bad_ids = self._bad_ids(bad_words)
+        found = self._generate(workers, sentences, config, batch_size, begun, numbers, bad_ids, language)
         for group in found:
             self.check_finite([hypothesis.log_prob for hypothesis in group] or [math.nan])
         groups = iter(found)
@@ -288,9 +300,14 @@ class Translator(TranslationReader):
         results = []
         for source, target, each, attention in zip(sources, targets, translations, maps, strict=True):
             source_tokens = [self.tokenizer.piece(each) for each in [*source, EOS]]
-            words = source_tokens[:-1], each.tokens[: len(target)]
-            words = [range(len(side)) if self.by_ids else words_of(side) for side in words]  # an id is a word
-            alignment = word_alignment(attention, *words)
+            alignment = word_alignment(attention, self._words(source), self._words(target))
             attention = attention[: len(each.tokens)]  # an output may have been cut off before its EOS
             results.append(replace(each, source_tokens=source_tokens, attention=attention, alignment=alignment))
         return results
+
+    def _words(self, ids: Sequence[int]) -> list[int]:
+        """Number the words of a sentence, for every token; its language belongs to none."""
+        if self.by_ids:  # an id is a word
+            return list(range(len(ids)))
+        languages = set(self.tokenizer.languages.ids.values()) if self.tokenizer.languages else ()
+        return words_of(["" if each in languages else self.tokenizer.piece(each) for each in ids])

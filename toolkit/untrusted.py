@@ -98,13 +98,16 @@ def map_bytes(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def parse_json(content: bytes | str) -> Any:
+def parse_json(content: bytes | str, endless: bool = False) -> Any:
     """Parse JSON in UTF-8.  NaN and infinities are numbers: `Number` is what refuses them.
+
+    endless: whole numbers beyond 64 bits are infinite.
 
     Raises UnfitError for what is not JSON, for a whole number beyond 64 bits and for more than DEEPEST levels.
     """
+    whole = _whole_or_endless if endless else _whole
     try:
-        value = json.loads(content.decode("utf-8") if isinstance(content, bytes) else content, parse_int=_whole)
+        value = json.loads(content.decode("utf-8") if isinstance(content, bytes) else content, parse_int=whole)
     except UnfitError:
         raise
     except RecursionError:
@@ -119,6 +122,13 @@ def _whole(digits: str) -> int:
     if len(digits) > 20 or abs(int(digits)) > LARGEST:
         raise UnfitError(f"has a number of {len(digits)} digits")
     return int(digits)
+
+
+def _whole_or_endless(digits: str) -> int | float:
+    try:
+        return _whole(digits)
+    except UnfitError:
+        return -math.inf if digits.startswith("-") else math.inf
 
 
 def _check_depth(value: Any) -> None:

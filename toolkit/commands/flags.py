@@ -39,6 +39,10 @@ BadWords = Annotated[
     UseAppendAction[tuple[str, ...]],
     arg(help="Not to be written, as it is tokenized with and without a space in front; may be given several times."),
 ]
+SourceLanguage = Annotated[
+    str | None, arg(help="What is read, for a model that knows several languages: its code there, or en, ne.")
+]
+TargetLanguage = Annotated[str | None, arg(help="What is written, for such a model.")]
 Alignments = Annotated[
     bool, arg(help="With --json: which source words each word comes from, and the attention that says so.")
 ]

@@ -10,7 +10,16 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results, typed_lines
-from toolkit.commands.flags import Alignments, BadWords, Ids, ModelName, Quiet, Workers
+from toolkit.commands.flags import (
+    Alignments,
+    BadWords,
+    Ids,
+    ModelName,
+    Quiet,
+    SourceLanguage,
+    TargetLanguage,
+    Workers,
+)
 from toolkit.commands.lines import (
     LongLines,
     Window,
@@ -69,6 +78,8 @@ class Translate:
     several sentences, the same for each as "segments"."""
     ids: Ids = False
     alignments: Alignments = False
+    source_language: SourceLanguage = None
+    target_language: TargetLanguage = None
     workers: Workers = None
     batch_size: int = BATCH_SIZE
     """Sentences that are translated at once. Changes the speed, not the result."""
@@ -133,7 +144,8 @@ class _Work(Work):
     def __init__(self, command: Translate):
         super().__init__(command)
         self.seeded()
-        self._translator = load_translator(command.model, ids=command.ids)
+        translator = load_translator(command.model, ids=command.ids)
+        self._translator = translator.between(command.source_language, command.target_language)
 
     def _check(self, line: str, cut: bool = False) -> object:
         return self._translator.read([line], str, self._command.split_sentences)

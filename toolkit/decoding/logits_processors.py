@@ -180,7 +180,7 @@ class Constraints:
             self._impose_beginning(logits, own, np.repeat(sentences, width), step)
             if step < self._free:
                 rows, tokens = np.arange(len(logits)), self._prefixes[np.repeat(sentences, width), step]
-                logits[rows, tokens] = own[rows, tokens] = normalizers
+                logits[rows, tokens] = own[rows, tokens] = normalizers[:] = 0
         else:
             forbid_control_tokens(logits, self.end)
         if own is not logits:

@@ -83,9 +83,14 @@ def _m2m100(found: TokenizerDirectory) -> ReadTokenizer:
     if kind not in [*_M2M100_CODES]:
         raise ModelError(f"{found.path / SETTINGS_FILE} has language_codes {kind!r:.60}: {', '.join(_M2M100_CODES)}")
     codes = enumerate(_M2M100_CODES[kind].split(), start=len(ids))
-    tokens = found.by_id(ids | {f"__{code}__": index for index, code in codes}, PIECES_FILE)
+    tokens = found.by_id(ids | {_token(code): index for index, code in codes}, PIECES_FILE)
     vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in USUAL.items() if name in ids})
     return ReadTokenizer(sentencepiece_tokenizer(tokens, vocabulary, found.path / BPE_FILE), vocabulary, None, tokens)
+
+
+def _token(code: str) -> str:
+    """Name the token of a language as M2M100Tokenizer does."""
+    return f"__{code}__"
 
 
 def languages_of(
@@ -145,5 +150,6 @@ def write_multilingual(tokenizer: ForeignTokenizer, names: Sequence[str], direct
         )
     write_json(directory / PIECES_FILE, {name: index for index, name in enumerate(names[:first])})
     write_file(directory, BPE_FILE, tokenizer.models[0])
-    spare = len(names) - first - len(codes)
-    return {"tokenizer_class": _PIECES_CLASS, "language_codes": kind, "num_madeup_words": spare, **settings}
+    settings |= {"language_codes": kind, "num_madeup_words": len(names) - first - len(codes)}
+    # Where none are named, M2M100Tokenizer shows languages as text.
+    return {"tokenizer_class": _PIECES_CLASS, "additional_special_tokens": [*map(_token, codes)], **settings}

@@ -95,8 +95,8 @@ class TokenizerDirectory:
     def json(self, name: str) -> Json:
         """Read a JSON object; empty where there is no such file."""
         if name not in self._contents:
-            path, schema = self.path / name, _SCHEMAS[name]
-            self._contents[name] = read_json(path, schema=schema, most=VOCABULARY_BYTES) if self.has(name) else {}
+            settings = {"schema": _SCHEMAS[name], "most": VOCABULARY_BYTES, "endless": True}  # 1e30 says: any length
+            self._contents[name] = read_json(self.path / name, **settings) if self.has(name) else {}
         return self._contents[name]
 
     def by_id(self, ids: Mapping[str, int], name: str) -> list[str | None]:

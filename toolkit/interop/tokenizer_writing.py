@@ -91,10 +91,9 @@ def _write_foreign(tokenizer: ForeignTokenizer, directory: Path, config: Config)
         config = replace(config, template="none")
     vocabulary = Vocabulary(tuple(tokenizer.rows))
     special = {index: foreign for index, foreign in enumerate(tokenizer.rows[: len(SPECIAL_TOKENS)]) if foreign >= 0}
-    names = [tokenizer.pieces[index] for index in vocabulary.ours(range(vocabulary.foreign_size))]
+    names = _with_old_names([tokenizer.pieces[index] for index in vocabulary.ours(range(vocabulary.foreign_size))])
     if isinstance(tokenizer, LibraryTokenizer):
         names = tokenizer.tokens
-    names = _with_old_names(names)
     called = {index: names[foreign] for index, foreign in special.items()}
     all_special = tokenizer.special_names if isinstance(tokenizer, LibraryTokenizer) else [*called.values()]
     settings = _FAST | _of_texts(config, called, all_special)

@@ -209,13 +209,21 @@ def save_metrics(directory: Path, metrics: dict[str, Any]) -> None:
     write_json(directory / METRICS_FILE, metrics)
 
 
-def read_json(path: Path, whole: str = "model", schema: Schema = OBJECT, most: int = SETTINGS_BYTES) -> Any:
+def read_json(
+    path: Path,
+    whole: str = "model",
+    schema: Schema = OBJECT,
+    most: int = SETTINGS_BYTES,
+    endless: bool = False,
+) -> Any:
     """The JSON in a file of at most so many bytes, an object where the schema does not say otherwise.
+
+    endless: as in `parse_json`.
 
     Raises ModelError where the file is missing, without which there is no `whole`, or holds something else.
     """
     try:
-        return check(parse_json(read_bytes(path, most)), schema)
+        return check(parse_json(read_bytes(path, most), endless), schema)
     except FileNotFoundError:
         what = "is not a directory" if not path.parent.is_dir() else f"has no {path.name}"
         raise ModelError(f"{path.parent} is not a {whole}: it {what}") from None

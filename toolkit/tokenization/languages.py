@@ -5,9 +5,9 @@ al. 2022). Which of the languages one means is said by its code, such as npi_Dev
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 from toolkit.errors import ConfigError
 from toolkit.tokenization.special import FIRST_TOKEN
@@ -66,21 +66,22 @@ class Languages:
         hint = f"did you mean {near[0]}?" if near else f"it has {_listed(known)}"
         raise ConfigError(f"the model knows no language {name!r:.40}: {hint}")
 
-    def source_id(self, name: str | None) -> int:
-        """Give the token of the language that is read.  Raises ConfigError as `code`, and where it must be said."""
-        return self._id(name, self.source, "source_language")
+    def between(self, source: str | None, target: str | None) -> "Languages":
+        """Give the same languages, where these are meant, by any name.  Raises ConfigError as `code`."""
+        chosen = {"source": source, "target": target}
+        return replace(self, **{side: self.code(name) for side, name in chosen.items() if name is not None})
 
-    def target_id(self, name: str | None) -> int:
-        """Give the token of the language that is written.  Raises ConfigError as `source_id`."""
-        return self._id(name, self.target, "target_language")
-
-    def _id(self, name: str | None, usual: str | None, setting: str) -> int:
-        if name is None and usual is None:
+    def token(self, side: Literal["source", "target"]) -> int:
+        """Give the token of the language that is meant.  Raises ConfigError where none is."""
+        code = getattr(self, side)
+        if code is None:
+            settings = [f"{each}_language" for each in ("source", "target") if getattr(self, each) is None]
+            flags = " ".join(f"--{each.replace('_', '-')}" for each in settings)
             raise ConfigError(
-                f"the model translates between {_listed(sorted(self.ids))}: say which by "
-                f"{setting}, on the command line --{setting.replace('_', '-')}"
+                f"the model translates between {_listed(sorted(self.ids))}: say from which to which, by "
+                f"{' and '.join(settings)} ({flags})"
             )
-        return self.ids[usual if name is None else self.code(name)]
+        return self.ids[code]
 
 
 def _short(code: str) -> str:
