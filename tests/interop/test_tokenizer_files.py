@@ -9,9 +9,10 @@ from tests.tokenization.test_foreign import BYTES, SOURCE, TARGET, pieces_of, tr
 from tests.tokenization.test_foreign_library import content
 from tests.tokenization.traps import CORPUS
 from toolkit.errors import ModelError
+from toolkit.interop.ctranslate2 import pieces_tokenizer
 from toolkit.interop.hugging_face_files import ForeignSettings
 from toolkit.interop.tokenizer_json import fields
-from toolkit.interop.tokenizer_reading import pieces_tokenizer, read_tokenizer
+from toolkit.interop.tokenizer_reading import read_tokenizer
 from toolkit.interop.tokenizer_writing import write_tokenizer
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.gpt import GPTConfig

@@ -40,15 +40,23 @@ from toolkit.interop.mapping import (
     write_entries,
     written_waves,
 )
-from toolkit.interop.tokenizer_reading import own_end
+from toolkit.interop.tokenizer_reading import (
+    MODELS,
+    SOURCE_FILE,
+    TARGET_FILE,
+    TokenizerDirectory,
+    own_end,
+    sentencepiece_tokenizer,
+)
 from toolkit.interop.tokenizer_writing import write_models
 from toolkit.interop.vocabulary import Vocabulary, filled_model, in_own_order, with_own_begin
 from toolkit.models.gpt import ABSENT, GPTConfig
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import CONFIG_FILE, new_model, write_json
 from toolkit.nn.module import Model
-from toolkit.tokenization import Tokenizer
+from toolkit.tokenization import Tokenizer, load_tokenizer
 from toolkit.tokenization.foreign import ForeignSentencePieceTokenizer
+from toolkit.tokenization.foreign_library import LibraryTokenizer
 from toolkit.tokenization.special import BOS, EOS, UNK
 from toolkit.tokenization.tokenizer import write_file
 from toolkit.untrusted import VOCABULARY_BYTES, Items, Text, check, parse_json, read_bytes
@@ -285,3 +293,18 @@ def read_tokens(directory: Path, name: str) -> list[str]:
         except ValueError:
             raise ModelError(f"{path} is damaged: it is not a list of tokens in UTF-8") from None
     raise ModelError(f"{directory} is not a whole CTranslate2 model: it has no {name}.json")
+
+
+def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
+    """Read the tokenizer beside a model, whose tokens are known already.
+
+    tokens: (foreign size,). Raises ModelError where there is none, where it is damaged, or where the library that it
+    needs is not installed.
+    """
+    if vocabulary == Vocabulary.own(vocabulary.size):
+        return load_tokenizer(directory)
+    for names in ((TARGET_FILE, SOURCE_FILE), *((name,) for name in MODELS)):
+        if all((directory / name).is_file() for name in names):
+            return sentencepiece_tokenizer(tokens, vocabulary, *(directory / name for name in names))
+    content, origin = TokenizerDirectory(ForeignSettings(directory), len(tokens)).library_content()
+    return LibraryTokenizer(content, vocabulary.rows, origin)

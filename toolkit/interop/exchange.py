@@ -13,7 +13,7 @@ from toolkit.interop.chat_templates import marks_of
 from toolkit.interop.ctranslate2_file import MODEL_FILE
 from toolkit.interop.hugging_face import HuggingFaceModel, write_hugging_face
 from toolkit.interop.multilingual import MULTILINGUAL, languages_of, read_multilingual
-from toolkit.interop.tokenizer_reading import has_tokenizer, pieces_tokenizer, read_tokenizer
+from toolkit.interop.tokenizer_reading import has_tokenizer, read_tokenizer
 from toolkit.interop.tokenizer_writing import with_marks, write_tokenizer, writes_template
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.autoencoder import AutoEncoder
@@ -127,7 +127,7 @@ def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, l
     if (source / MODEL_FILE).exists():
         reading = ctranslate2.read(source, end_token)
         if has_tokenizer(source):
-            tokenizer = pieces_tokenizer(source, reading.tokens, reading.vocabulary)
+            tokenizer = ctranslate2.pieces_tokenizer(source, reading.tokens, reading.vocabulary)
             if reading.config.positions == "sinusoidal_fairseq" and tokenizer.languages is None:
                 languages = languages_of(reading.tokens, reading.vocabulary, source)
                 tokenizer = tokenizer.with_languages(languages) if languages else tokenizer

@@ -21,7 +21,6 @@ from toolkit.tokenization import (
     IdTokenizer,
     SentencePieceTokenizer,
     Tokenizer,
-    load_tokenizer,
 )
 from toolkit.tokenization.chat_template import TemplateName
 from toolkit.tokenization.foreign import ForeignSentencePieceTokenizer, piece_names
@@ -216,7 +215,7 @@ def _content(token: Any) -> str | None:
 
 
 _BEGINNING = ("llama", "mistral", "phi3")  # whose tokenizers begin texts with <s>, where they do not say
-_MODELS = (FILE_NAME, "spiece.model", "sentencepiece.model", BPE_FILE)
+MODELS = (FILE_NAME, "spiece.model", "sentencepiece.model", BPE_FILE)
 USUAL = {"pad": "<pad>", "unk": "<unk>", "eos": "</s>"}  # Marian's special tokens
 
 _PEGASUS_OFFSET = 103  # tokens that only pre-training used, between the first two and the pieces
@@ -250,7 +249,7 @@ def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = N
         return _marian(found)
     if not has_tokenizer(found.path):
         return _by_ids(found)
-    for name in _MODELS:
+    for name in MODELS:
         if found.has(name) and not (found.has(LIBRARY_FILE) and _is_other(found.path / name)):
             return _sentencepiece(found, name)
     return library_tokenizer(found)
@@ -274,7 +273,7 @@ def library_tokenizer(found: TokenizerDirectory, begins: bool = True) -> ReadTok
 
 def has_tokenizer(directory: Path) -> bool:
     """True where a file lies that a tokenizer is read from, or part of one."""
-    names = (LIBRARY_FILE, PIECES_FILE, MERGES_FILE, SOURCE_FILE, TARGET_FILE, *_MODELS)
+    names = (LIBRARY_FILE, PIECES_FILE, MERGES_FILE, SOURCE_FILE, TARGET_FILE, *MODELS)
     return any((directory / name).exists() for name in names)
 
 
@@ -287,21 +286,6 @@ def _by_ids(found: TokenizerDirectory) -> ReadTokenizer:
     if not (found.config.is_own or found.config.is_encoder_decoder):
         vocabulary = vocabulary.with_end_alone(found.config.tokens("suppress_tokens"))
     return ReadTokenizer(IdTokenizer(vocabulary.rows), vocabulary, False, tokens)
-
-
-def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabulary) -> Tokenizer:
-    """Read the tokenizer beside a model whose tokens are known already, as CTranslate2's are.
-
-    tokens: (foreign size,). Raises ModelError where there is none, where it is damaged, or where the library that it
-    needs is not installed.
-    """
-    if vocabulary == Vocabulary.own(vocabulary.size):
-        return load_tokenizer(directory)
-    for names in ((TARGET_FILE, SOURCE_FILE), *((name,) for name in _MODELS)):
-        if all((directory / name).is_file() for name in names):
-            return sentencepiece_tokenizer(tokens, vocabulary, *(directory / name for name in names))
-    content, origin = TokenizerDirectory(ForeignSettings(directory), len(tokens)).library_content()
-    return LibraryTokenizer(content, vocabulary.rows, origin)
 
 
 def _own(found: TokenizerDirectory) -> Tokenizer | None:

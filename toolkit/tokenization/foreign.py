@@ -2,7 +2,6 @@
 
 import base64
 import re
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -46,8 +45,6 @@ class ForeignTokenizer(Tokenizer):
     front of it (which `decode` leaves there) or know only some characters. Each says it of itself.
     """
 
-    optional: ClassVar = {"languages": LANGUAGES}
-
     def __init__(
         self,
         pieces: Sequence[str],
@@ -67,10 +64,6 @@ class ForeignTokenizer(Tokenizer):
             if index >= len(self.pieces):
                 raise UnfitError(f"has token {index} for {code}, which is outside its vocabulary")
             self.surfaces[index] = b""
-
-    @abstractmethod
-    def with_languages(self, languages: Languages) -> Self:
-        """Give the same tokenizer for a model that knows these languages."""
 
     def _language_fields(self) -> dict[str, Any]:
         return {"languages": self.languages.fields()} if self.languages else {}
@@ -93,6 +86,7 @@ class ForeignSentencePieceTokenizer(ForeignTokenizer):
 
     kind = "sentencepiece"
     fields: ClassVar = {"pieces": _PIECES, "rows": ROWS, "target": Text(), "source": Maybe(Text())}
+    optional: ClassVar = {"languages": LANGUAGES}
 
     def __init__(
         self,
@@ -122,6 +116,7 @@ class ForeignSentencePieceTokenizer(ForeignTokenizer):
         return type(self), (self.pieces, self.rows, *self.models, origin, reads_sources, self.languages)
 
     def with_languages(self, languages: Languages) -> Self:
+        """Give the same tokenizer for a model that knows these languages."""
         return type(self)(self.pieces, self.rows, *self.models, languages=languages)
 
     @classmethod

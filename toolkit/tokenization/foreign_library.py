@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 from toolkit.errors import ModelError, ToolkitError
 from toolkit.tokenization.foreign import ROWS, ForeignTokenizer, piece_names
-from toolkit.tokenization.languages import Languages
+from toolkit.tokenization.languages import LANGUAGES, Languages
 from toolkit.tokenization.normal_form import refuse_surrogates
 from toolkit.tokenization.segmentation import SPACE_MARK
 from toolkit.tokenization.special import FIRST_TOKEN, UNK
@@ -37,6 +37,7 @@ class LibraryTokenizer(ForeignTokenizer):
 
     kind = "tokenizers"
     fields: ClassVar = {"rows": ROWS, "tokenizer": OBJECT}
+    optional: ClassVar = {"languages": LANGUAGES}
 
     def __init__(
         self,
@@ -66,6 +67,7 @@ class LibraryTokenizer(ForeignTokenizer):
         return type(self), (self.content, self.rows, self._origin, self.languages)
 
     def with_languages(self, languages: Languages) -> Self:
+        """Give the same tokenizer for a model that knows these languages."""
         return type(self)(self.content, self.rows, self._origin, languages)
 
     @classmethod
