@@ -27,6 +27,7 @@ from toolkit.models.storage import (
     read_json,
     read_metrics,
     read_model,
+    read_origin,
     save_model,
     shipped_models,
 )
@@ -283,10 +284,14 @@ class Average:
         check_new_directory(self.output, "--output")
         from toolkit.training.checkpoint import average_models, tokenizer_files
 
-        directories, model, files = read_found(
-            self._find, lambda found: (found, average_models(found), tokenizer_files(found[0]))
+        directories, model, files, origin = read_found(
+            self._find,
+            lambda found: (found, average_models(found), tokenizer_files(found[0]), read_origin(found[0])),
         )
-        metrics = {"average_of": list(map(str, directories)), "command": shlex.join(["toolkit", *sys.argv[1:]])}
+        metrics = origin | {
+            "average_of": list(map(str, directories)),
+            "command": shlex.join(["toolkit", *sys.argv[1:]]),
+        }
         with new_directory(self.output) as new:
             save_model(model, new, metrics, self.half)
             for name, content in files.items():

@@ -10,7 +10,7 @@ import numpy as np
 
 from toolkit.data.corpus import PURPOSES, SPLITS, Split
 from toolkit.data.filters import PLACES, Filters, Finding, Findings, among, counted, seen_before, text_hashes
-from toolkit.data.pairs import PairSource, Side
+from toolkit.data.pairs import EmbeddedPairs, PairSource, Side
 from toolkit.data.sentences import tidy
 from toolkit.data.store import ArrayWriter, RaggedWriter, chunks, map_array
 from toolkit.errors import ConfigError, DataError
@@ -52,6 +52,7 @@ class PairCorpusBuilder(ExitStack):
         self.directory, self.filters, self.reverse = directory, filters, reverse
         self.places: list[Callable[[int], str]] = []  # see `Provenance`
         self.accounts: list[dict[str, Any]] = []  # of each source, for the report
+        self._embedded: list[bool] = []  # for every source
         self.rows = 0
         self.findings: dict[Split, Findings] = {split: {} for split in SPLITS}
         self._hashes = [(np.empty(0, "<u8"), np.empty(0, "<u8"))]  # of sources and of pairs
@@ -62,6 +63,7 @@ class PairCorpusBuilder(ExitStack):
         """Read a whole source. Raises DataError for what it refuses and for what the filters refuse."""
         self.places.append(source.place)
         account = {"name": source.name, "split": split, "read": 0, "kept": 0, "weight": weight, "begin": self.rows}
+        self._embedded.append(isinstance(source, EmbeddedPairs))
         self.accounts.append(account)
         for chunk in chunks(self._pass(source, split)):
             sources, targets, lines = zip(*chunk, strict=True)
@@ -107,7 +109,8 @@ class PairCorpusBuilder(ExitStack):
     def choose(self, valid_lines: int) -> dict[Split, np.ndarray]:
         """Choose the rows that are trained and validated on, each ascending; after everything is read and written.
 
-        Where no validation sources were read, `valid_lines` pairs are taken evenly out of the training pairs.
+        Where no validation sources were read, `valid_lines` pairs are taken evenly out of the training pairs, but for
+        those of the embedded corpus, which has others for that.
 
         Raises DataError if nothing is left for one of them, ConfigError if nothing should be taken out.
         """
@@ -118,7 +121,10 @@ class PairCorpusBuilder(ExitStack):
         train = self._without("duplicate", train, seen_before(pairs[first:]), self.filters.duplicates)
         self._refuse_nothing("train", train)
         if given == 0:
-            train, valid = take_out(train, valid_lines)
+            kept = np.array(self._embedded)[self.provenance().sources_of(train)]
+            kept &= not kept.all()
+            rest, valid = take_out(train[~kept], valid_lines)
+            train = np.sort(np.concatenate([train[kept], rest]))
         self._refuse_nothing("valid", valid)
         train = self._without("overlap", train, among(sources[train], sources[valid]), self.filters.overlap)
         self._refuse_nothing("train", train)

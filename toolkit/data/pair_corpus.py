@@ -226,6 +226,11 @@ class PairCorpus(Corpus):
         ids = self.directory / IDS
         return StoredExamples(RaggedStore(ids / f"{split}.source"), RaggedStore(ids / f"{split}.target"))
 
+    def stores(self, split: Split) -> dict[str, RaggedStore]:
+        """Return the ids of both sides of a set, by what they are."""
+        examples = self.examples(split)
+        return {f"{SPLIT_NAMES[split]} sources": examples.source, f"{SPLIT_NAMES[split]} targets": examples.target}
+
     def example_texts(self, split: Split) -> StoredPairs:
         """Return the texts behind `examples`, in the same order."""
         return StoredPairs(**self._texts, rows=self._example_rows(split))

@@ -4,11 +4,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from toolkit.data.lines import check_aligned, digest_of_files, iter_lines, refuse_pipe
+from toolkit.data.corpus import Split
+from toolkit.data.embedded import embedded
+from toolkit.data.lines import check_aligned, digest_of_files, iter_lines, path_mode, refuse_pipe
 from toolkit.data.tables import find_table
 from toolkit.errors import ConfigError, DataError
 
 Side = Literal["source", "target"]
+
+EMBEDDED = "en_ne"  # the embedded corpus of pairs, by its name
 
 
 class Located(NamedTuple):
@@ -66,12 +70,32 @@ class LineFiles:
         return digest_of_files(self._paths)
 
 
+class EmbeddedPairs(LineFiles):
+    """A split of the embedded corpus, whose languages are the columns: no pairs need be taken out to validate on.
+
+    Raises ConfigError where it has not these columns, and what `embedded` raises.
+    """
+
+    def __init__(self, columns: tuple[str, str], split: Split):
+        if sorted(columns) != ["en", "ne"]:
+            raise ConfigError(f"{EMBEDDED} has the columns en and ne, not {columns[0]!r:.40} and {columns[1]!r:.40}")
+        folder = embedded(EMBEDDED)
+        super().__init__(*(folder / f"{split}.{column}" for column in columns))
+        self.name = EMBEDDED
+
+
 def open_sources(
-    source: Sequence[Path], target: Sequence[Path], data: Sequence[str], source_column: str, target_column: str
+    source: Sequence[Path],
+    target: Sequence[Path],
+    data: Sequence[str],
+    source_column: str,
+    target_column: str,
+    split: Split = "train",
 ) -> list[PairSource]:
     """Open the sources that the arguments name: pairs of line-aligned files first, then tables and datasets, in order.
 
-    data: see `find_table`; the columns are looked for in all of them.
+    data: see `find_table`; the columns are looked for in all of them. EMBEDDED is this split of the embedded corpus, if
+    nothing else has that name.
 
     Raises DataError for what is missing or damaged, as each kind of source does, and ConfigError for arguments that
     do not fit together.
@@ -83,4 +107,8 @@ def open_sources(
     if data and source_column == target_column:
         raise ConfigError(f"source and target column are both {source_column}: name two columns")
     files: list[PairSource] = [LineFiles(*paths) for paths in zip(source, target, strict=True)]
-    return files + [find_table(text, (source_column, target_column)) for text in data]
+    columns = source_column, target_column
+    return files + [
+        EmbeddedPairs(columns, split) if text == EMBEDDED and not path_mode(Path(text)) else find_table(text, columns)
+        for text in data
+    ]

@@ -61,12 +61,13 @@ class TextCorpus(Corpus):
         directory: Path,
         train: Sequence[TextSource],
         valid: Sequence[TextSource],
-        tokenizer: TokenizerKind,
+        tokenizer: TokenizerKind | Tokenizer,
         vocab_size: int,
         marks: bool,
         valid_share: float = 0.1,
         seed: int = 0,
         quiet: bool = True,
+        begin: bool = True,
     ) -> "TextCorpus":
         """Read all sources and write a corpus in the place of `directory`, which stays as it was if that fails.
 
@@ -75,8 +76,9 @@ class TextCorpus(Corpus):
             int((1 - valid_share) * n) of n characters.
         tokenizer, vocab_size: what is learned, "unigram" and "bpe" from a random sample (`seed`) of what is trained on.
             A character tokenizer has all characters of both sets and a byte tokenizer nothing to learn, whatever
-            `vocab_size` is.
-        marks: whether the ids of a document stand between BOS and EOS. quiet: no progress is shown on a terminal.
+            `vocab_size` is. One that is given is used as it is.
+        marks: whether the ids of a document stand between BOS and EOS, or where there is no `begin`, in front of EOS.
+        quiet: no progress is shown on a terminal.
 
         Raises DataError for what sources and tokenizers refuse, if one of the sets has less than two tokens and if
         `directory` cannot be written, ConfigError for a share that is not above 0 and at most a half.
@@ -88,9 +90,10 @@ class TextCorpus(Corpus):
             learned, held_out = _learn(*pieces, valid_share, tokenizer, vocab_size, seed)
             learned.save(new)
             looked = time.perf_counter()
-            report = _encode(new, train, valid, held_out, learned, marks, quiet)
+            report = _encode(new, train, valid, held_out, learned, (marks and begin, marks), quiet)
             seconds = {"reading": looked - began, "encoding": time.perf_counter() - looked}
-            kind = {"kind": tokenizer, "vocab_size": learned.vocab_size}
+            given = "given" if isinstance(tokenizer, Tokenizer) else tokenizer
+            kind = {"kind": given, "vocab_size": learned.vocab_size}
             report |= {"tokenizer": kind, "seconds": {name: round(value, 3) for name, value in seconds.items()}}
             finish_corpus(new, report)
         return cls(directory)
@@ -242,7 +245,7 @@ class _Pieces:
 
 
 def _learn(
-    train: _Pieces, valid: _Pieces, valid_share: float, kind: TokenizerKind, vocab_size: int, seed: int
+    train: _Pieces, valid: _Pieces, valid_share: float, kind: TokenizerKind | Tokenizer, vocab_size: int, seed: int
 ) -> tuple[Tokenizer, ValidationSplit]:
     """Make the first pass; returns the tokenizer, and which of the training texts to validate on."""
     statistics, sample, tokenizer = CorpusStatistics(), [], None
@@ -250,8 +253,8 @@ def _learn(
     if kind == "character":
         texts = (text for together in reading for _, _, text in together)
         tokenizer = CharacterTokenizer.train(chain(texts, (piece.text for piece in valid)))
-    elif kind == "byte":
-        tokenizer = ByteTokenizer()
+    elif kind == "byte" or isinstance(kind, Tokenizer):
+        tokenizer = ByteTokenizer() if kind == "byte" else kind
         for _ in reading:
             pass
     else:
@@ -269,10 +272,10 @@ def _encode(
     valid: Sequence[TextSource],
     held_out: ValidationSplit,
     tokenizer: Tokenizer,
-    marks: bool,
+    marks: tuple[bool, bool],
     quiet: bool,
 ) -> dict[str, Any]:
-    """Make the second pass: write the ids; returns the report about them."""
+    """Make the second pass: write the ids; returns the report about them.  marks: whether there are BOS, and EOS."""
     dtype, encoder, sources = id_type(tokenizer.vocab_size), stream_encoder(tokenizer), []
     with ExitStack() as stack:
         writers = {split: stack.enter_context(TokenWriter(new / split, dtype, encoder, marks)) for split in SPLITS}
@@ -283,7 +286,7 @@ def _encode(
                 characters[id(reading.source)] += len(piece.text)
                 writers["valid" if is_taken else split].add(piece, reading.source.separator)
             sources += [{"name": one.name, "split": split, "characters": characters[id(one)]} for one in given]
-    report: dict[str, Any] = {"sources": sources, "marks": marks}
+    report: dict[str, Any] = {"sources": sources, "marks": marks[1]}
     for split, writer in writers.items():
         if writer.tokens < 2:
             raise DataError(

@@ -3,6 +3,7 @@
 import re
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import numpy as np
 
 from toolkit.data.store import RaggedWriter
 from toolkit.data.texts import PIECE, Piece, utf8_length
-from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, Tokenizer
+from toolkit.errors import DataError
+from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, Tokenizer
 from toolkit.tokenization.normal_form import is_normal_form
 from toolkit.tokenization.special import BOS, EOS
 
@@ -106,10 +108,31 @@ class ArrayEncoder:
         return np.concatenate(ids), np.fromiter(map(len, ids), np.int64, len(ids))
 
 
-def stream_encoder(tokenizer: Tokenizer) -> WordEncoder | ArrayEncoder:
-    """Choose the faster way to encode a corpus."""
-    is_simple = isinstance(tokenizer, CharacterTokenizer | ByteTokenizer)
-    return ArrayEncoder(tokenizer) if is_simple else WordEncoder(tokenizer)
+class PieceEncoder:
+    """Encodes as `WordEncoder` does, for a tokenizer from elsewhere, whose tokens may be of several words.
+
+    Where it puts a space in front of whatever it reads, a text that begins with one gets no second.
+    """
+
+    def __init__(self, tokenizer: Tokenizer):
+        self._tokenizer, self._has_space = tokenizer, False
+        with suppress(DataError):  # of one that knows no such letter
+            self._has_space = tokenizer.decode(tokenizer.encode("a")).startswith(" ")
+
+    def encode(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """As `WordEncoder.encode`."""
+        ids = self._tokenizer.encode_batch(text.removeprefix(" ") if self._has_space else text for text in texts)
+        return np.array([index for own in ids for index in own], np.int64), np.array([*map(len, ids)], np.int64)
+
+
+Encoder = WordEncoder | ArrayEncoder | PieceEncoder
+
+
+def stream_encoder(tokenizer: Tokenizer) -> Encoder:
+    """Choose the fastest way to encode a corpus."""
+    if isinstance(tokenizer, CharacterTokenizer | ByteTokenizer):
+        return ArrayEncoder(tokenizer)
+    return WordEncoder(tokenizer) if isinstance(tokenizer, SentencePieceTokenizer) else PieceEncoder(tokenizer)
 
 
 def marked(ids: np.ndarray, lengths: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -131,11 +154,11 @@ def marked(ids: np.ndarray, lengths: np.ndarray, begin: np.ndarray, end: np.ndar
 class TokenWriter(RaggedWriter):
     """Writes the store of one set, a sequence for each document, as a context manager that ends the last document.
 
-    marks: whether sequences stand between BOS and EOS. Counts what was written: `documents`, `tokens` (the marks
-    included), `characters`, and `bytes`, which is what the tokens stand for in UTF-8.
+    marks: whether sequences begin with BOS, and whether they end with EOS. Counts what was written: `documents`,
+    `tokens` (the marks included), `characters`, and `bytes`, which is what the tokens stand for in UTF-8.
     """
 
-    def __init__(self, prefix: Path, dtype: type, encoder: WordEncoder | ArrayEncoder, marks: bool):
+    def __init__(self, prefix: Path, dtype: type, encoder: Encoder, marks: tuple[bool, bool]):
         super().__init__(prefix, dtype)
         self.documents = self.tokens = self.characters = self.bytes = 0
         self._encoder, self._marks = encoder, marks
@@ -174,8 +197,9 @@ class TokenWriter(RaggedWriter):
             return
         ids, lengths = self._encoder.encode(self._texts)
         ends = np.array(self._ends)
-        if self._marks:
-            ids, lengths = marked(ids, lengths, np.array(self._begins), ends)
+        if any(self._marks):
+            has_begin, has_end = self._marks
+            ids, lengths = marked(ids, lengths, np.array(self._begins) & has_begin, ends & has_end)
         self.append(ids, lengths.cumsum()[ends])
         self.tokens += len(ids)
         self._texts, self._begins, self._ends, self._waiting = [], [], [], 0

@@ -33,6 +33,7 @@ Found, Result = TypeVar("Found"), TypeVar("Result")
 FORMAT_VERSION = 2
 CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
 
+_PASSED_ON = "imported_from", "generation"  # metrics that import sets, and export reads
 _NAME_BYTES = 1 << 12  # of a file that names a checkpoint
 _MOST_REPLACED = 10  # so often another checkpoint may take the place of the one that is read
 _NO_SIZES = ("max_length", "rotary_original_length")  # numbers of a config that ask for no memory
@@ -202,6 +203,11 @@ def read_metrics(directory: Path) -> dict[str, Any]:
     """Read the scores of a model and the command that trained it; empty where nothing was recorded."""
     path = directory / METRICS_FILE
     return read_json(path) if path.exists() else {}
+
+
+def read_origin(directory: Path) -> dict[str, Any]:
+    """Read what a model passes on to those that begin as it: where it was imported from, and how its authors decode."""
+    return {name: value for name, value in read_metrics(directory).items() if name in _PASSED_ON}
 
 
 def save_metrics(directory: Path, metrics: dict[str, Any]) -> None:

@@ -17,7 +17,9 @@ from toolkit.errors import ConfigError
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
+from toolkit.models.reward import copy_values
 from toolkit.recipes.recipe import OF_LANGUAGE, Recipe, figures, refuse
+from toolkit.recipes.start import can_end, check_shape, config_of_start, read_language_model, strange_tokens
 from toolkit.tokenization import Tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.language import FirstLineMask, LanguageTask
@@ -34,11 +36,15 @@ NANOGPT = {"updates": 2000, "tokens_per_batch": 12 * 64, "learning_rate": 1e-3, 
 NANOGPT_TRAINING = replace(STORY_TRAINING, beta2=0.99, validate_every=250, **NANOGPT)
 
 
+# For a model that knows how to write already, and some pages of text.
+FINE_TUNING = replace(STORY_TRAINING, updates=500, learning_rate=1e-3, warmup=50, validate_every=125)
+
+
 @dataclass(frozen=True)
 class Settings(Recipe):
     """Train a language model and show what it writes.
 
-    With --preset, and with --text or --data, other defaults hold for what follows them here.
+    With --start, with --preset, and with --text or --data, other defaults hold for what follows them here.
     """
 
     examples = (
@@ -49,6 +55,9 @@ class Settings(Recipe):
     )
 
     run: Path = Path("checkpoints/language-model")
+    start: str = ""
+    """Language model to go on with: a directory, a run, the name of a shipped one. It keeps its vocabulary and its
+    shape, and its texts begin as before. Default: begin from nothing."""
     corpus: Literal["stories", "chat"] = "stories"
     """Embedded text, where no other is given: stories; or facts, profiles and translations, for a chat model."""
     language: Literal["en", "ne", "both"] = "en"
@@ -86,7 +95,7 @@ class Settings(Recipe):
     model: GPTConfig = field(default_factory=lambda: PRESETS["stories"])
     training: TrainingConfig = field(default_factory=lambda: STORY_TRAINING)
 
-    deciding: ClassVar = ("text", "data", "preset")
+    deciding: ClassVar = ("start", "text", "data", "preset")
 
     @classmethod
     def defaults(cls, given: Mapping[str, Any]) -> "Settings":
@@ -102,6 +111,10 @@ class Settings(Recipe):
                 recipe = replace(recipe, tokenizer="character", training=NANOGPT_TRAINING)
             if name == "chat":
                 recipe = replace(recipe, corpus="chat", first_line="read", training=CHAT_TRAINING)
+        if name := given.get("start"):
+            config = config_of_start(name, GPTConfig)
+            documents = "file" if config.begin and recipe.documents == "none" else recipe.documents
+            recipe = replace(recipe, start=name, documents=documents, model=config, training=FINE_TUNING)
         return recipe
 
     def languages(self) -> tuple[str, ...]:
@@ -125,35 +138,56 @@ class Settings(Recipe):
             (training.best_by != "loss", "a language model is compared by its loss: leave out --training.best-by"),
             (training.subword_alpha, "subwords are sampled for translation only: leave out --training.subword-alpha"),
             (self.samples < 0, f"samples is {self.samples}: it must not be negative"),
+            (self.start and self.preset, "--start has a shape of its own: leave out --preset"),
+            (
+                self.start and self.tokenizer != Settings.tokenizer,
+                "the vocabulary of a model that is given with --start is its own: leave out --tokenizer",
+            ),
+            (
+                self.start and read and not self.model.begin,
+                "--first-line read is for models whose texts begin with <s>, and this one's do not: leave it out",
+            ),
         )
         sampling(self, 1)
+        if self.start:
+            check_shape(self.start, self.model)
 
 
 def train(recipe: Settings, command: str = "") -> Run:
     """One run, from texts to a model and its scores."""
+    before = read_language_model(recipe.start) if recipe.start else None
+    no_end = before and recipe.has_documents and not can_end(before.model)
+    refuse((no_end, f"{recipe.start} has no token that ends a text: add --documents none"))
     sources, valid_sources = open_corpus(recipe)
-    settings = recipe.settings({each.name: each.fingerprint()[:16] for each in (*sources, *valid_sources)})
-    with recipe.opened(settings, command) as (run, saved):
-        tokens = recipe.tokenizer, recipe.model.vocab_size
+    digests = {each.name: each.fingerprint()[:16] for each in (*sources, *valid_sources)}
+    digests |= recipe.digests({}, start=before.model) if before else {}
+    with recipe.opened(recipe.settings(digests), command) as (run, saved):
+        run.origin = before.origin if before else {}
+        tokens = before.tokenizer if before else recipe.tokenizer, recipe.model.vocab_size
         settings = {"valid_share": recipe.valid_share, "seed": recipe.training.seed, "quiet": recipe.quiet}
-        settings["marks"] = recipe.has_documents
+        settings |= {"marks": recipe.has_documents, "begin": recipe.model.begin or not before}
         corpus = TextCorpus.made(run.path / "data", sources, valid_sources, *tokens, **settings)
         tokenizer, sets = corpus.tokenizer, map(corpus.documents, ("train", "valid"))
-        config = replace(recipe.model, vocab_size=tokenizer.vocab_size, begin=recipe.has_documents)
+        begin = recipe.model.begin if before else recipe.has_documents
+        config = replace(recipe.model, vocab_size=tokenizer.vocab_size, begin=begin)
         mask = FirstLineMask(tokenizer) if recipe.first_line == "read" else None
         shape = config.max_length, recipe.whole_documents, recipe.training.label_smoothing, config.vocab_size
         task = LanguageTask(*sets, *shape, 0 if mask else corpus.text_bytes("valid"), mask)
         two = partial(written, recipe, tokenizer, min(recipe.samples, 2))
         given = partial(GPT, config), task, recipe.training, run, tokenizer
-        trainer = Trainer(*given, lambda model: Evaluation({}, two(model)), recipe.quiet)
+        start = partial(copy_values, before.model) if before else None
+        trainer = Trainer(*given, lambda model: Evaluation({}, two(model)), recipe.quiet, start)
         if recipe.samples:  # better told now than when the first is due
             writer = LanguageModel(trainer.model, tokenizer)
             writer.encode([recipe.prompt], sampling(recipe, 1), lambda _: "--prompt")
         asked = recipe.model.vocab_size
-        few = recipe.tokenizer in ("unigram", "bpe") and config.vocab_size < asked
+        few = recipe.tokenizer in ("unigram", "bpe") and config.vocab_size < asked  # never with --start
         why = f", because the text has no more than {config.vocab_size:,} tokens where {asked:,} were asked for"
-        recipe.fit(trainer, saved, *corpus.describe(), size=why if few else "")
-        recipe.finish(run, tokenizer, lambda model, _: score(recipe, model, task, tokenizer))
+        texts = {"training text": corpus.documents("train")} if before else {}
+        told = *corpus.describe(), *strange_tokens(tokenizer, texts)
+        recipe.fit(trainer, saved, *told, size=why if few else "")
+        first = before and before.model
+        recipe.finish(run, tokenizer, lambda model, _: score(recipe, model, task, tokenizer, first))
     return run
 
 
@@ -194,9 +228,14 @@ def sampling(recipe: Settings, count: int) -> ContinuationConfig:
     return ContinuationConfig(num_return_sequences=count, temperature=recipe.temperature, seed=recipe.training.seed)
 
 
-def score(recipe: Settings, model: GPT, task: LanguageTask, tokenizer: Tokenizer) -> tuple[dict[str, Any], list[str]]:
-    """Score a model on the validation set, and show what it writes."""
-    scores = task.evaluated(model)
+def score(
+    recipe: Settings, model: GPT, task: LanguageTask, tokenizer: Tokenizer, before: GPT | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Score a model on the validation set, and one before, and show what it writes."""
+    found = {"validation_full": task.evaluated(model)} | (
+        {"validation_before": task.evaluated(before)} if before else {}
+    )
     lines = [line for sample in written(recipe, tokenizer, recipe.samples, model) for line in (sample, "")]
-    lines += [f"validation: {figures(scores)}", f"write more with: toolkit generate --model {recipe.run}"]
-    return {"validation_full": scores}, lines
+    told = {"validation_full": "validation", "validation_before": "before"}
+    lines += [f"{told[name]}: {figures(scores)}" for name, scores in found.items()]
+    return found, [*lines, f"write more with: toolkit generate --model {recipe.run}"]

@@ -18,8 +18,10 @@ from toolkit.data.pairs import PairSource, open_sources
 from toolkit.data.sentences import SubwordSampler, spaced
 from toolkit.decoding import GenerationConfig
 from toolkit.evaluation.scores import bleu_chrf
+from toolkit.models.reward import copy_values
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.recipes.recipe import Recipe, refuse
+from toolkit.recipes.start import check_shape, config_of_start, read_translator, strange_tokens
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
@@ -45,11 +47,18 @@ SHORT_TRAINING = TrainingConfig(
 )
 
 
+# For some hundred sentences, in a model that is to keep what it has learned before.
+FINE_TUNING = TrainingConfig(
+    updates=500, tokens_per_batch=1000, learning_rate=2e-3, warmup=50, validate_every=125, best_by="chrf"
+)
+
+
 @dataclass(frozen=True)
 class Settings(Recipe):
     """Train a translator and show what it does with sentences it has never seen.
 
-    With --source or --data, the defaults of --model and --training are those for a few thousand real sentences.
+    With --source or --data, the defaults of --model and --training are those for a few thousand real sentences; with
+    --start, those for some hundred, and --model is that model's.
     """
 
     examples = (
@@ -60,13 +69,16 @@ class Settings(Recipe):
     )
 
     run: Path = Path("checkpoints/translation")
+    start: str = ""
+    """Translator to go on with: a directory, a run, the name of a shipped one. It keeps its vocabulary and its shape.
+    Default: begin from nothing."""
     source: tuple[Path, ...] = ()
     """Text files of source sentences, one a line. Default: the embedded English–Nepali corpus."""
     target: tuple[Path, ...] = ()
     """As many files with their translations, line by line."""
     data: tuple[str, ...] = ()
     """Tables of pairs (.tsv, .csv, .jsonl, .parquet), or data sets in the layout of the Hub: a directory or
-    OWNER/NAME, either also as NAME:CONFIG:SPLIT."""
+    OWNER/NAME, either also as NAME:CONFIG:SPLIT. en_ne: the embedded corpus, to be mixed with others."""
     source_column: str = "en"
     """Column of the source sentences in --data. 1, 2, ... count the columns of a table without a header."""
     target_column: str = "ne"
@@ -91,11 +103,13 @@ class Settings(Recipe):
     model: Seq2SeqConfig = field(default_factory=lambda: SMALL_MODEL)
     training: TrainingConfig = field(default_factory=lambda: SHORT_TRAINING)
 
-    deciding: ClassVar = ("source", "data")
+    deciding: ClassVar = ("start", "source", "data")
 
     @classmethod
     def defaults(cls, given: Mapping[str, Any]) -> "Settings":
         """Give the defaults: own sentences are fewer and noisier than the embedded ones, and have other defaults."""
+        if name := given.get("start"):
+            return cls(start=name, model=config_of_start(name, Seq2SeqConfig), training=FINE_TUNING, valid_lines=50)
         return cls(model=OWN_MODEL, training=OWN_TRAINING) if given else cls()
 
     def languages(self) -> tuple[str, ...]:
@@ -112,26 +126,36 @@ class Settings(Recipe):
     def check(self) -> None:
         GenerationConfig(num_beams=self.num_beams)
         super().check()
+        learned = self.start and self.tokenizer != Settings.tokenizer
+        refuse((learned, "the vocabulary of a model that is given with --start is its own: leave out --tokenizer"))
+        if self.start:
+            check_shape(self.start, self.model)
 
 
 def train(recipe: Settings, command: str = "") -> Run:
     """One run, from texts to a model and its scores."""
+    before = read_translator(recipe.start) if recipe.start else None
     sources, valid_sources = open_corpus(recipe)
-    settings = recipe.settings({each.name: each.fingerprint()[:16] for each in (*sources, *valid_sources)})
-    with recipe.opened(settings, command) as (run, saved):
-        corpus, tokenizer = prepare(recipe, run, sources, valid_sources)
+    digests = {each.name: each.fingerprint()[:16] for each in (*sources, *valid_sources)}
+    digests |= recipe.digests({}, start=before.model) if before else {}
+    with recipe.opened(recipe.settings(digests), command) as (run, saved):
+        run.origin = before.origin if before else {}
+        corpus, tokenizer = prepare(recipe, run, sources, valid_sources, before and before.tokenizer)
         build = partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size))
         evaluate = partial(evaluate_pairs, tokenizer, corpus.example_texts("valid"))
         task = make_task(recipe, corpus, tokenizer)
-        trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet)
-        told = *corpus.describe(), describe(corpus.examples("train"))
+        begin = partial(copy_values, before.model) if before else None
+        trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet, begin)
+        told = [*corpus.describe(), describe(corpus.examples("train"))]
+        told += strange_tokens(tokenizer, corpus.stores("train")) if before else []
         recipe.fit(trainer, saved, *told, size=f", {tokenizer.vocab_size} tokens")
         if recipe.source or recipe.data:
             name, pairs = f"validation_beam_{recipe.num_beams}", list(corpus.example_texts("valid"))
         else:
             corpus, sides = embedded("en_ne", recipe.quiet), ("ne", "en") if recipe.reverse else ("en", "ne")
             name, pairs = "test", read_pairs(*(corpus / f"test.{side}" for side in sides))
-        recipe.finish(run, tokenizer, lambda model, _: score(recipe, Translator(model, tokenizer), name, pairs))
+        first = Translator(before.model, tokenizer) if before else None
+        recipe.finish(run, tokenizer, lambda model, _: score(recipe, Translator(model, tokenizer), name, pairs, first))
     return run
 
 
@@ -145,20 +169,24 @@ def open_corpus(recipe: Settings) -> tuple[list[PairSource], list[PairSource]]:
         corpus = embedded("en_ne", recipe.quiet)
         files, valid_files = (([corpus / f"{name}.en"], [corpus / f"{name}.ne"], []) for name in ("train", "valid"))
     columns = recipe.source_column, recipe.target_column
-    return open_sources(*files, *columns), open_sources(*valid_files, *columns)
+    return open_sources(*files, *columns), open_sources(*valid_files, *columns, "valid")
 
 
 def prepare(
-    recipe: Settings, run: Run, sources: list[PairSource], valid_sources: list[PairSource]
+    recipe: Settings, run: Run, sources: list[PairSource], valid_sources: list[PairSource], tokenizer: Tokenizer | None
 ) -> tuple[PairCorpus, Tokenizer]:
-    """Make the corpus and the tokenizer of a run, in RUN/data; what an earlier start has left there is used."""
+    """Make the corpus and the tokenizer of a run, in RUN/data; what an earlier start has left there is used.
+
+    tokenizer: one to use in place of a new one.
+    """
     directory, model = run.path / "data", recipe.model
     given = recipe.filters, recipe.weights, recipe.valid_lines, recipe.reverse
     corpus = PairCorpus.made(directory, sources, valid_sources, *given)
     if not corpus.encoded:
-        pairs = zip(corpus.texts("train", "source"), corpus.texts("train", "target"), strict=True)
-        texts = (text for one, two in pairs for text in (spaced(one, model.ignore_case), spaced(two)))
-        tokenizer = SentencePieceTokenizer.train(texts, model.vocab_size, recipe.tokenizer, recipe.training.seed)
+        if tokenizer is None:
+            pairs = zip(corpus.texts("train", "source"), corpus.texts("train", "target"), strict=True)
+            texts = (text for one, two in pairs for text in (spaced(one, model.ignore_case), spaced(two)))
+            tokenizer = SentencePieceTokenizer.train(texts, model.vocab_size, recipe.tokenizer, recipe.training.seed)
         tokenizer.save(directory)
         corpus.encode(tokenizer, model.max_length, model.ignore_case)
     return corpus, load_tokenizer(directory)
@@ -181,14 +209,21 @@ def evaluate_pairs(tokenizer: Tokenizer, pairs: Pairs, model: Seq2Seq) -> Evalua
     return Evaluation(bleu_chrf(targets, translations).to_dict(), samples)
 
 
-def score(recipe: Settings, translator: Translator, name: str, pairs: Pairs) -> tuple[dict[str, Any], list[str]]:
-    """Score translations of pairs, record the scores under a name, and show some."""
+def score(
+    recipe: Settings, translator: Translator, name: str, pairs: Pairs, before: Translator | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Score translations of pairs, record the scores under a name, and show some; with those of a model before."""
     sources, targets = zip(*pairs, strict=True)
     translations = translator.translate(sources, num_beams=recipe.num_beams)
     scores, lines = bleu_chrf(targets, translations), []
+    found = {name: scores.to_dict()}
     for index in range(0, len(pairs), max(1, len(pairs) // 12)):
         verdict = "" if translations[index] == targets[index] else f"    (reference: {targets[index]})"
         lines += [sources[index], f"    {translations[index]}{verdict}"]
     figures = f"chrF {scores.chrf:.1f} ({scores.chrf_signature}), BLEU {scores.bleu:.1f} ({scores.bleu_signature})"
     lines.append(f"{len(pairs)} held-out sentences: exact match {scores.exact_match:.1f} %, {figures}")
-    return {name: scores.to_dict()}, [*lines, f"translate with: toolkit translate --model {recipe.run}"]
+    if before:
+        first = bleu_chrf(targets, before.translate(sources, num_beams=recipe.num_beams))
+        found[f"{name}_before"] = first.to_dict()
+        lines.append(f"before: exact match {first.exact_match:.1f} %, chrF {first.chrf:.1f}, BLEU {first.bleu:.1f}")
+    return found, [*lines, f"translate with: toolkit translate --model {recipe.run}"]

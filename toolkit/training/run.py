@@ -46,6 +46,7 @@ class Run:
 
     def __init__(self, path: Path, settings: dict[str, Any], command: str = ""):
         self.path, self.settings, self.command = path, settings, command
+        self.origin: dict[str, Any] = {}  # metrics of all checkpoints: what the model that it goes on with passes on
         self._written = ""  # the step directory that this process wrote last
         self._held = self._created = False
         self.results: list[str] = []  # lines that say how well it did, once a recipe has scored it
@@ -236,7 +237,7 @@ class Run:
                 raise FileNotFoundError(None, "the directory of the run is gone")
             if step.name != self._written:
                 with replaced_directory(step) as new:
-                    metrics = {"update": state.update, "validation": state.scores}
+                    metrics = {"update": state.update, "validation": state.scores, **self.origin}
                     save_model(model, new, {**metrics, "command": self.command, "settings": self.settings})
                     if tokenizer is not None:
                         tokenizer.save(new)

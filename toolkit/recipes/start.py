@@ -1,0 +1,99 @@
+"""The model that a recipe goes on with (`start`): its shape is kept, and its tokenizer, and what export needs of it."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from toolkit.api import load_language_model, load_translator
+from toolkit.data.store import RaggedStore
+from toolkit.errors import ConfigError
+from toolkit.models.gpt import ABSENT, GPT, GPTConfig
+from toolkit.models.reward import ActorCriticConfig, settings_like
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from toolkit.models.storage import described_model, read_model, read_origin
+from toolkit.nn.module import Model
+from toolkit.tokenization import ByteTokenizer, Tokenizer
+from toolkit.tokenization.special import EOS, UNK
+
+Kind = TypeVar("Kind", bound=Model)
+
+_BYTE = re.compile("<0x[89A-Fa-f][0-9A-Fa-f]>")  # of a character beyond ASCII
+_AT_ONCE = 1 << 20  # ids
+
+
+class Start(NamedTuple, Generic[Kind]):
+    """A model to go on with."""
+
+    model: Kind
+    tokenizer: Tokenizer
+    origin: dict[str, Any]  # what it passes on to those that begin as it
+
+
+def read_translator(name: str) -> Start[Seq2Seq]:
+    """Read a translator to go on with.  Raises ModelError where there is none."""
+    return read_model(name, lambda directory: _start(load_translator(directory, _OTHER[Seq2SeqConfig]), directory))
+
+
+def read_language_model(name: str) -> Start[GPT]:
+    """Read a language model to go on with.  Raises ModelError where there is none."""
+    return read_model(name, lambda directory: _start(load_language_model(directory, _OTHER[GPTConfig]), directory))
+
+
+_READ: dict[type, Callable[[str], Start]] = {Seq2SeqConfig: read_translator, GPTConfig: read_language_model}
+_OTHER = {Seq2SeqConfig: "the recipe of language models", GPTConfig: "the recipe of translation"}
+
+
+def _start(found: Any, directory: Path) -> Start:
+    return Start(found.model, found.tokenizer, read_origin(directory))
+
+
+def config_of_start(name: str, kind: type) -> Any:
+    """Read the settings of a model to go on with, of which only the dropout is for training to choose.
+
+    Raises ModelError where there is no model of this kind.
+    """
+    config = read_model(name, described_model)[0].config
+    if kind is GPTConfig and type(config) is ActorCriticConfig:
+        return settings_like(GPTConfig, config)
+    return config if type(config) is kind else _READ[kind](name).model.config  # which says why it is none
+
+
+def check_shape(name: str, config: Any) -> None:
+    """Raise ConfigError where settings of a model are not those of the one to go on with, dropout aside."""
+    own, asked = asdict(config_of_start(name, type(config))), asdict(config)
+    other = [key for key in own if own[key] != asked[key] and not key.endswith("_dropout")]
+    if other:
+        flags = ", ".join(f"--model.{key.replace('_', '-')}" for key in other)
+        raise ConfigError(f"{name}, which --start gives, has a shape of its own: leave out {flags}")
+
+
+def can_end(model: Model) -> bool:
+    """Say if a model can write the end mark, which some from elsewhere do not have."""
+    bias = model.output.bias
+    return bias is None or bias.data[EOS] > ABSENT / 2
+
+
+def strange_tokens(tokenizer: Tokenizer, texts: Mapping[str, RaggedStore]) -> list[str]:
+    """Say what a vocabulary that was made for other texts lacks, in sentences.  texts: their ids, by what they are."""
+    spelled = [index for index, piece in enumerate(tokenizer.pieces) if _BYTE.fullmatch(piece)]
+    if isinstance(tokenizer, ByteTokenizer):
+        spelled = []
+    lines = []
+    for what, store in texts.items():
+        counts = np.zeros(tokenizer.vocab_size, np.int64)
+        for begin in range(0, len(store.values), _AT_ONCE):
+            counts += np.bincount(store.values[begin : begin + _AT_ONCE], minlength=len(counts))
+        total, lost, single = max(int(counts.sum()), 1), int(counts[UNK]), int(counts[spelled].sum())
+        if lost:
+            lines.append(f"{what}: {_share(lost, total)} are <unk>: their text is not in the vocabulary, and is lost")
+        if single:
+            lines.append(f"{what}: {_share(single, total)} are single bytes of characters not in the vocabulary")
+    return lines
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count:,} of {total:,} tokens ({100 * count / total:.1f} %)"
