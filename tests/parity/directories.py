@@ -81,7 +81,8 @@ def is_named(words: str, directory: Path) -> bool:
     names = set()
     for path in directory.glob("*.json"):
         values = json.loads(path.read_text())
-        names |= {*values, *values.get("weight_map", ()), *(values.get("rope_parameters") or ())}
+        names |= {*values, *values.get("weight_map", ())}
+        names |= {each for section in ("rope_parameters", "rope_scaling") for each in values.get(section) or ()}
     return any(name in words for name in names | {"lm_head.weight", "embed_tokens.weight"})
 
 

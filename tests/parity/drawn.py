@@ -15,7 +15,8 @@ from safetensors.torch import load_file, save_file
 
 Settings = dict[str, Any]
 
-FAMILIES = ("gpt2", "llama", "starcoder2", "marian", "pegasus")
+_SEQ2SEQ = ("marian", "pegasus")
+FAMILIES = ("gpt2", "llama", "starcoder2", *_SEQ2SEQ, "mistral", "qwen2", "qwen3", "phi3", "gpt_bigcode", "opt")
 
 # Of these, an unusual value is drawn so often.
 _SELDOM = 0.04
@@ -25,16 +26,13 @@ _OTHER_ACTIVATIONS = ("quick_gelu", "tanh", "relu2", "gelu_10", "mish")
 _SEQ2SEQ_NAMES = {"hidden_size": "d_model", "num_attention_heads": "encoder_attention_heads"} | {
     "num_hidden_layers": "encoder_layers"
 }
-_NAMES = {
-    "gpt2": {
-        "hidden_size": "n_embd",
-        "max_position_embeddings": "n_positions",
-        "num_attention_heads": "n_head",
-        "num_hidden_layers": "n_layer",
-    },
-    "marian": _SEQ2SEQ_NAMES,
-    "pegasus": _SEQ2SEQ_NAMES,
+_GPT2_NAMES = {
+    "hidden_size": "n_embd",
+    "max_position_embeddings": "n_positions",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
 }
+_NAMES = {"gpt2": _GPT2_NAMES, "gpt_bigcode": _GPT2_NAMES, **dict.fromkeys(_SEQ2SEQ, _SEQ2SEQ_NAMES)}
 
 
 class Draw:
@@ -42,9 +40,9 @@ class Draw:
 
     def __init__(self, family: str, seed: int):
         self.rng = np.random.default_rng([seed, FAMILIES.index(family)])
-        self.family, self.is_seq2seq = family, family in ("marian", "pegasus")
+        self.family, self.is_seq2seq = family, family in _SEQ2SEQ
         self.size = int(self.rng.integers(24, 70))
-        own = {"gpt2": self._gpt2, "llama": self._llama, "starcoder2": self._starcoder2}.get(family, self._seq2seq)
+        own = self._seq2seq if self.is_seq2seq else getattr(self, f"_{family}")
         self.config = {"vocab_size": self.size, **own(), **self._special()}
         self.generation = self._generation()
 
@@ -74,6 +72,27 @@ class Draw:
         found |= {name: True for name in flags if self.chance(_SELDOM)}
         return found | ({"scale_attn_weights": False} if self.chance(_SELDOM) else {})
 
+    def _gpt_bigcode(self) -> Settings:
+        found = self._gpt2() | ({"multi_query": False} if self.chance(_SELDOM) else {})
+        return {name: value for name, value in found.items() if name != "reorder_and_upcast_attn"}
+
+    def _opt(self) -> Settings:
+        heads = self.one_of(1, 2, 3, 4)
+        found = {
+            "num_attention_heads": heads,
+            "hidden_size": heads * self.one_of(4, 5, 6),
+            "ffn_dim": self.one_of(11, 24, 40),
+            "num_hidden_layers": self.one_of(1, 2, 3),
+            "max_position_embeddings": self.one_of(16, 24, 33),
+            "activation_function": self._activation(),
+            "enable_bias": self.chance(0.8),
+            "tie_word_embeddings": self.chance(0.7),
+            "init_std": 0.3,
+        }
+        for name in ("do_layer_norm_before", "layer_norm_elementwise_affine"):
+            found |= {name: False} if self.chance(_SELDOM) else {}
+        return found | ({"word_embed_proj_dim": found["hidden_size"] + 2} if self.chance(_SELDOM) else {})
+
     def _rotary(self) -> Settings:
         heads = self.one_of(1, 2, 4, 6)
         shared = self.one_of(*(each for each in (1, 2, 3, 4, 6) if heads % each == 0))
@@ -89,14 +108,30 @@ class Draw:
         } | self._rope()
 
     def _rope(self) -> Settings:
-        theta = self.one_of(10000.0, 500.0, 1e6)
-        kind = self.one_of("linear", "llama3", "yarn") if self.chance(2 * _SELDOM) else "default"
+        if self.family == "phi3":
+            return {"rope_parameters": {"rope_type": "default", "rope_theta": self.one_of(10000.0, 500.0)}}
+        theta = self.one_of(10000.0, 500.0, 20.0, 1e6)
+        kind = self.one_of("linear", "llama3", "yarn") if self.chance(0.4) else "default"
         section: Settings = {"rope_type": "dynamic" if self.chance(0.15) else kind, "rope_theta": theta}
-        if section["rope_type"] != "default":
-            section |= {"factor": self.one_of(2.0, 4.0)}
-        if section["rope_type"] == "llama3":
-            section |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8}
-        return {"rope_parameters": section}
+        kind = section["rope_type"]
+        if kind != "default":
+            section |= {"factor": self.one_of(1.0, 2.0, 4.0, 3.7)}
+        if kind in ("llama3", "yarn") and self.chance(0.8):
+            section |= {"original_max_position_embeddings": self.one_of(4, 8, 12)}
+        if kind == "llama3":
+            section |= {"low_freq_factor": self.one_of(1.0, 0.3), "high_freq_factor": self.one_of(4.0, 1.2)}
+        return {"rope_parameters": section | (self._yarn() if kind == "yarn" else {})}
+
+    def _yarn(self) -> Settings:
+        found: Settings = {}
+        for unusual in (
+            {"beta_fast": self.one_of(2.0, 0.7), "beta_slow": self.one_of(0.1, 0.5)},
+            {"attention_factor": self.one_of(0.7, 1.6)},
+            {"mscale": 0.7, "mscale_all_dim": self.one_of(1.0, 0.5)},
+            {"mscale": 1.0},
+        ):
+            found |= unusual if self.chance(0.3) else {}
+        return found | ({"truncate": False} if self.chance(_SELDOM) else {})
 
     def _llama(self) -> Settings:
         found = self._rotary() | {
@@ -106,6 +141,22 @@ class Draw:
         }
         found |= {"hidden_act": self._activation()} if self.chance(_SELDOM) else {}
         return found | ({"head_dim": self.one_of(4, 6, 8, 10)} if self.chance(2 * _SELDOM) else {})
+
+    def _mistral(self) -> Settings:
+        window = {"sliding_window": self.one_of(None, None, 5, 12, 100)}
+        return self._rotary() | window | ({"head_dim": self.one_of(4, 6, 8, 10)} if self.chance(0.3) else {})
+
+    def _qwen2(self) -> Settings:
+        found = self._rotary() | {"rms_norm_eps": self.one_of(1e-6, 1e-3)}
+        if self.chance(0.4):
+            found |= {"sliding_window": self.one_of(5, 12, 100), "max_window_layers": self.one_of(0, 1, 2, 28)}
+        return found | {"use_sliding_window": self.chance(0.3)}
+
+    def _qwen3(self) -> Settings:
+        return self._qwen2() | {"head_dim": self.one_of(4, 6, 8), "attention_bias": self.chance(0.3)}
+
+    def _phi3(self) -> Settings:
+        return self._rotary() | {"sliding_window": self.one_of(None, None, 5, 100)}
 
     def _starcoder2(self) -> Settings:
         found = self._rotary() | {
@@ -187,7 +238,8 @@ class Draw:
         model = make.from_config(config)
         with torch.no_grad():
             for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
-                if tensor.is_floating_point() and "embed_positions" not in name and "inv_freq" not in name:
+                is_sine = self.is_seq2seq and "embed_positions" in name
+                if tensor.is_floating_point() and not is_sine and "inv_freq" not in name:
                     tensor += torch.randn_like(tensor) * (0.3 if tensor.dim() == 1 else 0.05)
             if self.is_seq2seq and self.chance(0.6):
                 model.final_logits_bias.zero_()
@@ -223,8 +275,9 @@ class Draw:
         if self.family == "gpt2" and self.chance(0.3):
             mask = torch.tril(torch.ones(1, 1, 16, 16, dtype=self.one_of(torch.bool, torch.uint8, torch.float32)))
             tensors |= {f"transformer.h.{layer}.attn.bias": mask.clone() for layer in range(self.config["n_layer"])}
-        if self.family == "gpt2" and self.chance(0.3) and self.config["tie_word_embeddings"]:
-            tensors = {name.removeprefix("transformer."): value for name, value in tensors.items()}
+        prefix = {"gpt2": "transformer.", "gpt_bigcode": "transformer.", "opt": "model."}.get(self.family)
+        if prefix and self.chance(0.3) and self.config["tie_word_embeddings"]:
+            tensors = {name.removeprefix(prefix): value for name, value in tensors.items()}
         if self.chance(0.2):
             name = self.one_of(
                 "lm_head.weight", "model.decoder.embed_tokens.weight", "model.encoder.embed_tokens.weight"
