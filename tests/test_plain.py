@@ -9,7 +9,9 @@ have a substitute below, which is put in the place of a function of the page or 
     activation gelu (exact), silu, swiglu         exact_gelu, silu, gated
     positions rotary, sinusoidal_halves, learned  rotary_attention, halves, Reader
     positions sinusoidal_fairseq                  tests/functional/test_formulas.py, tests/parity/test_parity.py
+    rotary_scaling, rotary_attention_factor       rates, rotary_attention(scale)
     num_key_value_heads                           shared_heads: the page has every head of keys as often as it is shared
+    qk_norm; head_dim                             normal_heads; the page divides what it is given by its heads
     bias, bias_in                                 a bias that is absent is 0 on the page
     tie, scale_embedding, output_bias, begin_row  Reader, Writer
     label smoothing with a prior, scored rows     smoothed, the rows that are scored
@@ -101,11 +103,31 @@ def gated(x, activation, up, down):  # (silu(gate) · passed) W2
     return y, back
 
 
-def rotary_attention(base, attention):  # coordinate i of row t is turned with coordinate i + K/2, by t / base^(2i/K)
+def rates(config):  # one after the other: base^(-2i/K), and how much of it is stretched
+    width, low, high = config.head_width, config.rotary_low_freq_factor, config.rotary_high_freq_factor
+    found, length = [], config.rotary_original_length
+    for i in range(width // 2):
+        rate = config.rotary_base ** (-2 * i / width)
+        kept = {"none": 1.0, "linear": 0.0}.get(config.rotary_scaling)
+        if config.rotary_scaling == "llama3":
+            turns = length * rate / (2 * math.pi)
+            kept = 0.0 if turns < low else 1.0 if turns > high else (turns - low) / (high - low)
+        elif config.rotary_scaling == "yarn":
+            first, last = (
+                width * math.log(length / (turns * 2 * math.pi)) / (2 * math.log(config.rotary_base))
+                for turns in (high, low)
+            )
+            first, last = max(0, math.floor(first)), min(width - 1, math.ceil(last))
+            kept = 1.0 if i <= first else 0.0 if i >= last else (last - i) / (last - first)
+        found.append(rate * kept + rate * (1 - kept) / config.rotary_factor)
+    return np.array(found)
+
+
+def rotary_attention(rates, scale, attention):  # coordinate i of row t is turned with coordinate i + K/2, by t rates[i]
     def turn(x, sign):
         half = x.shape[1] // 2
-        angles = np.arange(len(x))[:, None] * base ** (-np.arange(half) / half)
-        turned = (x[:, :half] + 1j * x[:, half:]) * np.exp(1j * sign * angles)
+        angles = np.arange(len(x))[:, None] * rates
+        turned = (x[:, :half] + 1j * x[:, half:]) * scale * np.exp(1j * sign * angles)
         return np.hstack((turned.real, turned.imag))
 
     def turning(query, key, value, mask):
@@ -118,6 +140,37 @@ def rotary_attention(base, attention):  # coordinate i of row t is turned with c
         return y, back
 
     return turning
+
+
+def normal_heads(eps):  # multi-head attention of rows to themselves, with norms of every query and key
+    def attention(x, memory, mask, heads, query, key, value, output, query_norm, key_norm):
+        names, gains = ("query", "key", "value"), (query_norm, key_norm, None)
+        maps = [plain.linear(x, **part) for part in (query, key, value)]
+        sides = [np.split(projected, heads, axis=1) for projected, _ in maps]
+        sides = [
+            [rms_norm(head, **gain, eps=eps) if gain else (head, None) for head in side]
+            for side, gain in zip(sides, gains, strict=True)
+        ]
+        by_head = zip(*([head for head, _ in side] for side in sides), strict=True)
+        contexts, backs = zip(*(plain.attention(*head, mask) for head in by_head), strict=True)
+        y, back_output = plain.linear(np.hstack(contexts), **output)
+
+        def back(dy):
+            dcontext, doutput = back_output(dy)
+            dheads = [back_head(d) for back_head, d in zip(backs, np.split(dcontext, heads, axis=1), strict=True)]
+            dx, found = 0.0, {"output": doutput}
+            for name, side, dside, (_, back_map) in zip(names, sides, zip(*dheads, strict=True), maps, strict=True):
+                of_norms = [back_norm(d) for (_, back_norm), d in zip(side, dside, strict=True) if back_norm]
+                if of_norms:
+                    dside = [d for d, _ in of_norms]
+                    found[f"{name}_norm"] = {"gain": sum(dgain["gain"] for _, dgain in of_norms)}
+                dmapped, found[name] = back_map(np.hstack(dside))
+                dx = dx + dmapped
+            return dx, found
+
+        return y, back
+
+    return attention
 
 
 def halves(length, width, waves=plain.waves):  # all sines, then all cosines
@@ -153,7 +206,10 @@ def substitute(config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     if config.activation == "swiglu":
         monkeypatch.setattr(plain, "feed_forward", gated)
     if config.positions == "rotary":
-        monkeypatch.setattr(plain, "attention", rotary_attention(config.rotary_base, plain.attention))
+        turning = rotary_attention(rates(config), config.rotary_attention_factor, plain.attention)
+        monkeypatch.setattr(plain, "attention", turning)
+    if getattr(config, "qk_norm", False):
+        monkeypatch.setattr(plain, "multi_head_attention", normal_heads(config.norm_eps))
     if config.positions == "sinusoidal_halves":
         monkeypatch.setattr(plain, "waves", halves)
 
@@ -169,7 +225,7 @@ def plain_names(arrays: Mapping[str, Array], config: Any) -> Arrays:
         name = name.removeprefix("trunk.").replace(".layer.", ".").replace(".embedding.table", ".table")
         name = name.replace("positions.table", "positions")
         if ".query_key_value." in name:
-            bounds = np.cumsum([config.num_heads, groups]) * (config.d_model // config.num_heads)
+            bounds = np.cumsum([config.num_heads, groups]) * config.head_width
             for part, own in zip(("query", "key", "value"), np.split(array, bounds, axis=-1), strict=True):
                 found[name.replace("query_key_value", part)] = own
         elif ".key_value." in name:
@@ -352,6 +408,14 @@ SEQ2SEQ = [
     {"positions": "learned", "tie": "decoder", "activation": "silu", "output_bias": True, "begin_row": 20},
     {"norm_position": "post", "bias": False, "activation": "silu", "encoder_layers": 2},
 ]
+SCALED = {
+    "head_dim": 8,
+    "rotary_base": 20.0,
+    "rotary_factor": 3.0,
+    "rotary_original_length": 12,
+    "rotary_low_freq_factor": 0.5,
+    "rotary_high_freq_factor": 1.5,
+}
 GPT = [
     {"positions": "learned", "bias": True, "activation": "gelu_tanh"},
     {},
@@ -361,6 +425,11 @@ GPT = [
     {"positions": "sinusoidal_halves", "bias": True, "bias_in": "norms", "activation": "silu", "begin_row": 20},
     {"positions": "learned", "bias": True, "bias_in": "feed_forward", "activation": "swiglu", "tie": False},
     {"bias": True, "bias_in": "attention", "num_key_value_heads": 2, "output_bias": True},
+    {"norm": "rms", "qk_norm": True, "head_dim": 6, "num_key_value_heads": 2, "norm_eps": 0.1},
+    {"qk_norm": True, "positions": "learned", "bias": True, "bias_in": "attention_input"},
+    {"rotary_scaling": "linear", "rotary_factor": 2.5, "head_dim": 2},
+    {"rotary_scaling": "llama3", **SCALED, "num_key_value_heads": 1},
+    {"rotary_scaling": "yarn", **SCALED, "rotary_attention_factor": 1.3, "qk_norm": True, "bias": True},
 ]
 AUTOENCODER = [
     {},

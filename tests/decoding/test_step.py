@@ -20,6 +20,13 @@ GPT = [
     {"norm": "rms", "activation": "swiglu", "num_key_value_heads": 2},
     {"norm": "layer", "activation": "gelu_tanh", "positions": "learned", "bias": True, "output_bias": True},
     {"num_key_value_heads": 1, "positions": "sinusoidal", "tie": True, "bias": True, "activation": "swiglu"},
+    {
+        "qk_norm": True,
+        "head_dim": 6,
+        "num_key_value_heads": 2,
+        "rotary_scaling": "yarn",
+        "rotary_attention_factor": 1.2,
+    },
 ]
 
 

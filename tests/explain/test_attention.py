@@ -62,6 +62,7 @@ MODELS = [
     {},
     {"num_key_value_heads": 2, "norm": "rms", "activation": "swiglu", "tie": False, "begin": False},
     {"positions": "learned", "bias": True, "output_bias": True, "d_model": 12, "num_heads": 2},
+    {"qk_norm": True, "head_dim": 6, "num_key_value_heads": 2, "rotary_scaling": "linear", "rotary_factor": 2.0},
 ]
 
 

@@ -5,7 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from toolkit.functional.positions import rotary, rotary_backward, rotary_frequencies, rotary_table
+from toolkit.functional.positions import (
+    interpolated_frequencies,
+    llama3_frequencies,
+    rotary,
+    rotary_backward,
+    rotary_frequencies,
+    rotary_table,
+    yarn_frequencies,
+)
 
 
 def turned(x: np.ndarray, position: int, base: float = 10000.0) -> np.ndarray:
@@ -76,3 +84,31 @@ def test_in_place_and_back(count: int) -> None:
     (back,) = rotary_backward(place, saved, out=place)
     assert back is place
     np.testing.assert_allclose(wide[:, 12:24].reshape(count, 2, 6), x, rtol=1e-12, atol=1e-13)
+
+
+FREQUENCIES, LENGTH = rotary_frequencies(64, 10000.0), 2048
+STRETCHED = {
+    "linear": interpolated_frequencies,
+    "llama3": lambda frequencies, factor: llama3_frequencies(frequencies, factor, LENGTH, 1.0, 4.0),
+    "yarn": lambda frequencies, factor: yarn_frequencies(frequencies, factor, LENGTH, 1.0, 32.0, 10000.0),
+}
+
+
+@pytest.mark.parametrize("name", STRETCHED)
+def test_waves_are_stretched_and_keep_their_order(name: str) -> None:
+    found = STRETCHED[name](FREQUENCIES, 8.0)
+    assert (np.diff(found) < 0).all()
+    assert ((found <= FREQUENCIES) & (found >= FREQUENCIES / 8 * (1 - 1e-12))).all()
+    np.testing.assert_allclose(STRETCHED[name](FREQUENCIES, 1.0), FREQUENCIES, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "high", "slack"), [("llama3", 4.0, 0), ("yarn", 32.0, 1)])
+def test_only_waves_that_hardly_turn_in_a_text_are_stretched_by_all(name: str, high: float, slack: int) -> None:
+    """yarn's bounds are whole planes, one further at most."""
+    found, turns = STRETCHED[name](FREQUENCIES, 8.0) / FREQUENCIES, LENGTH * FREQUENCIES / (2 * math.pi)
+    often, seldom = np.flatnonzero(turns > high), np.flatnonzero(turns < 1)
+    np.testing.assert_allclose(found[often[: len(often) - slack]], 1)
+    np.testing.assert_allclose(found[seldom[slack:]], 1 / 8)
+    between = found[often[-1] + 1 + slack : seldom[0] - slack]
+    assert ((between > 1 / 8) & (between < 1)).all()
+    assert len(between) > 2

@@ -35,6 +35,11 @@ ONE_BY_ONE = [
         strict=False,
     )
 ]
+HEADS = [
+    {"qk_norm": True, "head_dim": 6, "num_key_value_heads": 2, "norm": "rms", "norm_eps": 0.1},
+    {"qk_norm": True, "rotary_scaling": "yarn", "rotary_factor": 3.0, "rotary_attention_factor": 1.3, "bias": True},
+    {"rotary_scaling": "llama3", "rotary_factor": 3.0, "bias": True, "bias_in": "attention_input"},
+]
 OUTPUT_BIAS = [{"output_bias": True}, {"output_bias": True, "tie": False, "bias": True, "norm": "rms"}]
 DROPPED = [
     *({rate: 0.3, "activation": "swiglu"} for rate in DROPOUT),
@@ -86,7 +91,9 @@ def check_every_parameter(model: GPT, batch: GPTBatch, rng: np.random.Generator,
         assert math.isclose(found, difference, rel_tol=1e-5, abs_tol=1e-6), f"{name}: {found} {difference}"
 
 
-@pytest.mark.parametrize("options", ONE_BY_ONE + OUTPUT_BIAS, ids=lambda options: "-".join(map(str, options.values())))
+@pytest.mark.parametrize(
+    "options", ONE_BY_ONE + HEADS + OUTPUT_BIAS, ids=lambda options: "-".join(map(str, options.values()))
+)
 def test_every_parameter_has_the_gradient_of_the_loss(options: dict) -> None:
     rng = np.random.default_rng(11)
     model = random_model(small_gpt_config(**options), rng)

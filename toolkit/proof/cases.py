@@ -93,12 +93,10 @@ def _rms_norm(width: int, rng, dtype) -> list:
     return [x, gain, 1e-3]
 
 
-def _rotary(rng, dtype) -> list:
+def _rotary(scale: float, rng, dtype) -> list:
     """Draw rows of several sequences, so that positions begin again; a base that turns all planes visibly."""
-    cosine, sine = (
-        table[[0, 1, 2, 3, 0, 1, 9]] for table in rotary_table(10, rotary_frequencies(6, 20.0), dtype=dtype)
-    )
-    return [*normal(rng, dtype, (7, 2, 6)), cosine, sine]
+    tables = rotary_table(10, rotary_frequencies(6, 20.0), scale, dtype)
+    return [*normal(rng, dtype, (7, 2, 6)), *(table[[0, 1, 2, 3, 0, 1, 9]] for table in tables)]
 
 
 def _strided_rotary(x: Array, cosine: Array, sine: Array) -> tuple[Array, Any]:
@@ -152,8 +150,12 @@ def _layer_cases() -> Iterator[Case]:
     yield Case("linear, two sequences", linear, linear_backward, partial(_affine, 2 * SEQUENCE, 3, 4, True, [], 0))
     for width in (5, 8):
         yield Case(f"rms_norm, width {width}", rms_norm, rms_norm_backward, partial(_rms_norm, width))
-    for name, forward in (("rotary, strided", _strided_rotary), ("rotary", rotary)):
-        yield Case(name, forward, rotary_backward, _rotary, ("cosine", "sine"))
+    for name, forward, scale in (
+        ("rotary, strided", _strided_rotary, 1.0),
+        ("rotary", rotary, 1.0),
+        ("rotary, scaled", rotary, 1.3),
+    ):
+        yield Case(name, forward, rotary_backward, partial(_rotary, scale), ("cosine", "sine"))
     for name, ids, scale in (("duplicates", [4, 1, 4, 0, 4, 1], 1.0), ("scaled", [5, 5, 2], 2.5)):
         own = _embedding_beside_others, embedding_backward, partial(_embedding, ids, scale)
         yield Case(f"embedding, {name}", *own, ("others",), _into_table)
