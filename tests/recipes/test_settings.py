@@ -150,3 +150,14 @@ def test_a_file_that_is_wrong_is_told_with_its_name(content: str, error: type, t
     (tmp_path / "settings.json").write_text(content)
     with pytest.raises(error, match=told):
         from_words("translation", f"--config {tmp_path}")
+
+
+def test_what_decides_about_others_is_checked_first(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"method is \['dpo'\]: it must be one of reward, ppo, dpo"):
+        from_keywords("preference", method=["dpo"])
+    (tmp_path / "settings.json").write_text('{"method": {"dpo": ["a"]}}')
+    with pytest.raises(ConfigError, match="no setting here"):
+        from_words("preference", f"--config {tmp_path}")
+    (tmp_path / "settings.json").write_text('{"method": ["dpo"]}')
+    with pytest.raises(ConfigError, match=r"settings\.json: method is \['dpo'\]: it must be one of"):
+        from_words("preference", f"--config {tmp_path}")

@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 import toolkit
-from tests.system.fuzz_room import TEXT, furnish
+from tests.system.fuzz_room import FAMILIES, IDS, KINDS, TEXT, furnish
 from tests.system.mutations import (
     Mutation,
     bytes_of_any_file,
@@ -59,6 +59,8 @@ from toolkit.evaluation.replies import Style
 from toolkit.explain.logs import find_logs
 from toolkit.interop import export_model, import_model
 from toolkit.interop.ctranslate2_file import Variables, read_variables, write_variables
+from toolkit.recipes import recipe_of
+from toolkit.recipes.settings import defaults_for
 from toolkit.training.checkpoint import read_checkpoint
 
 SECONDS, MEGABYTES, SILENCE = 5, 500, 30
@@ -115,10 +117,11 @@ class Target:
 
 def use_model(path: Path) -> None:
     model = toolkit.load(path)
+    text = IDS if model.by_ids else TEXT
     if isinstance(model, toolkit.Translator):
-        model.translate(TEXT, num_beams=1, max_new_tokens=2)
+        model.translate(text, num_beams=1, max_new_tokens=2)
     else:
-        model.generate(TEXT, max_new_tokens=2)
+        model.generate(text, max_new_tokens=2)
 
 
 def import_and_export(path: Path) -> None:
@@ -164,6 +167,11 @@ def score(path: Path) -> None:
         silently(["score", "--json", "--model", str(path.parent / "translator")])
     finally:
         sys.stdin = kept
+
+
+def as_config(path: Path) -> None:
+    """Take settings.json for the defaults of a run, as --config does."""
+    defaults_for(recipe_of(path.stem).Settings, {"config": path}).check()
 
 
 def read_all(opened: Callable[[Path], Any]) -> Callable[[Path], None]:
@@ -213,6 +221,10 @@ TARGETS = (
         ("model-00001-of-00002.safetensors", _TENSORS), ("added_tokens.json", _JSON),
     )),
     *_LIBRARY,
+    *(Target(f"{family}/config.json", _JSON, import_and_export, 6) for family in FAMILIES),
+    *(Target(f"{family}/model.safetensors", _TENSORS, import_and_export, 2) for family in FAMILIES),
+    Target("bare/tokenizer.json", _JSON, use_model),
+    *(Target(f"{kind}.json", _JSON, as_config, 5) for kind in KINDS),
     *(Target(f"fast/{name}", how, import_and_export) for name, how in (
         ("config.json", _JSON), ("model.bin", _VARIABLES), ("shared_vocabulary.json", _JSON),
     )),

@@ -11,13 +11,18 @@ import pyarrow.parquet
 import toolkit
 from tests.conftest import ENGLISH, NEPALI, _make_gpt, _make_model
 from tests.interop.foreign_models import make_llama, make_marian, put_into_shards
+from tests.parity.cases import FIXTURES
 from toolkit.chat.history import write_conversation
 from toolkit.data.conversations import Message
 from toolkit.interop import export_model, import_model
+from toolkit.recipes import recipe_of
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer
 from toolkit.training.checkpoint import TrainerState, write_training
 
 TEXT = "I am a boy. ▁ \u0301"  # what every model is given to read
+IDS = "5 17 3"  # and those that are used by ids
+FAMILIES = ("gpt_bigcode", "m2m100", "marian-untied", "mistral", "opt", "pegasus", "phi3", "qwen2", "starcoder2")
+KINDS = {"translation": {}, "language-model": {}, "chat": {}, "preference": {"method": "dpo"}}
 
 
 def furnish(room: Path) -> None:
@@ -45,6 +50,12 @@ def furnish(room: Path) -> None:
     import_model(room / "llama", room / "imported")
     if find_spec("tokenizers"):
         import_model(room / "gpt2", room / "library")
+    for name in FAMILIES:  # which have no tokenizer
+        shutil.copytree(FIXTURES / name, room / name, ignore=shutil.ignore_patterns("expected.npz"))
+    import_model(room / "mistral", room / "bare")
+    for kind, own in KINDS.items():
+        settings = recipe_of(kind).Settings.defaults(own).settings({"pairs": "0123456789abcdef"}) | own
+        (room / f"{kind}.json").write_text(json.dumps(settings))
     _runs(room)
     _texts(room)
 

@@ -33,7 +33,7 @@ def settings_of(kind: type[Recipe], given: Mapping[str, Any]) -> Recipe:
     if strange := unknown(kind, own):
         name, meant = strange
         raise TypeError(f"there is no setting {name!r}" + (f": did you mean {meant!r}?" if meant else ""))
-    return changed(defaults_for(kind, {name: value for name, value in own.items() if _says_something(value)}), own)
+    return changed(defaults_for(kind, _fitted(kind, own, ("config", *kind.deciding))), own)
 
 
 def defaults_for(kind: type[Recipe], given: Mapping[str, Any]) -> Recipe:
@@ -50,9 +50,8 @@ def defaults_for(kind: type[Recipe], given: Mapping[str, Any]) -> Recipe:
         there, flag = before.get(name, ""), f"--{name.replace('_', '-')}"
         choice = isinstance(getattr(kind, name, None), str)
         refuse((choice and there != value, f"{path} is of {flag} {there or 'nothing'}, not {value}: leave out one"))
-    decided = {name: before[name] for name in kind.deciding if _says_something(before.get(name))}
     try:
-        return changed(kind.defaults(decided | deciding), before)
+        return changed(kind.defaults(_fitted(kind, before, kind.deciding) | deciding), before)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
@@ -84,6 +83,12 @@ def changed(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
     for group, inner in groups.items():
         own[group] = replace(own.get(group, getattr(recipe, group)), **inner)
     return replace(recipe, **own)
+
+
+def _fitted(kind: type[Recipe], values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Take those of the values that have these names and say something.  Raises ConfigError as `fitted` does."""
+    hints = get_type_hints(kind)
+    return {name: fitted(values[name], hints[name], name) for name in names if _says_something(values.get(name))}
 
 
 def fitted(value: Any, hint: Any, name: str) -> Any:
