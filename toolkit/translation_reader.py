@@ -55,7 +55,9 @@ class TranslationReader(TextModel):
             return self
         if self._languages is None:
             setting, name = next((setting, name) for setting, name in given.items() if name is not None)
-            raise ConfigError(f"{setting} is {name!r:.40}, but {self._name} has no languages to choose: leave it out")
+            why = f"{self._name} has no languages to choose: leave it out"
+            why = "a language is an id, too: put it in front of the source, or into the prefix" if self.by_ids else why
+            raise ConfigError(f"{setting} is {name!r:.40}, but {why}")
         found = object.__new__(type(self))  # with the same packed weights and processes
         vars(found).update(vars(self), _languages=self._languages.between(source_language, target_language))
         return found

@@ -64,6 +64,19 @@ def test_ids_are_continued_and_translated_as_in_transformers(imported, name, sea
             assert each.tokens == [*map(str, each.ids)]
 
 
+def test_languages_are_ids_too(imported):
+    """What outputs are forced to begin with there is a prefix here; none is put there otherwise."""
+    case, model = CASES["m2m100"], toolkit.load(imported("m2m100"))
+    with np.load(FIXTURES / "m2m100" / EXPECTED) as file:
+        given = [*map(text, real(*searched(case, file)))]
+        wanted = [row[row >= 0].tolist() for row in file["ids"][0][:, 0]]
+    settings = {"max_new_tokens": MAX_NEW_TOKENS - 1, "forced_eos": "none"}
+    assert model.translate(given, prefix=str(case.forced_bos), **settings) == [*map(text, wanted)]
+    assert {each[0] for each in wanted} == {case.forced_bos}
+    with pytest.raises(ConfigError, match="source_language is 'ne', but a language is an id, too"):
+        model.between("ne")
+
+
 @pytest.mark.parametrize("name", LANGUAGE_MODELS)
 def test_the_loss_of_ids_is_that_of_transformers(imported, name):
     case = CASES[name]
