@@ -1,7 +1,6 @@
 """The reading of a translator: texts by their sentences, beginnings of translations, whole ones that are given."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Literal, NamedTuple, Self
 
@@ -135,9 +134,11 @@ class TranslationReader(TextModel):
         flat = iter(self.encode([each for text in texts for each in text.sentences], sentence_names(texts, where)))
         sources = []
         for text in texts:
-            read = [*zip(text.spans, islice(flat, len(text.spans)), strict=True)]
-            read = [(span, ids) for span, ids in read if ids or self.by_ids]  # an end mark alone is given as such
-            sources.append(Source(replace(text, spans=tuple(span for span, _ in read)), [ids for _, ids in read]))
+            ids = [*islice(flat, len(text.spans))]
+            if not all(ids) and not self.by_ids:  # an end mark alone is given as such
+                text = text._replace(spans=tuple(span for span, own in zip(text.spans, ids, strict=True) if own))
+                ids = [own for own in ids if own]
+            sources.append(Source(text, ids))
         return sources
 
     def _target_ids(self, targets: Sequence[str | Iterable[int]], where: Where) -> list[list[int]]:

@@ -9,8 +9,8 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from toolkit.tokenization.normal_form import normal_form
 
@@ -82,8 +82,7 @@ _OPENING, _CLOSING = "“([«", "”)]»"
 _PARTNERS = dict(zip(_OPENING + _CLOSING, _CLOSING + _OPENING, strict=True))
 
 
-@dataclass(frozen=True)
-class DividedText:
+class DividedText(NamedTuple):
     """A text, and where its sentences begin and end; all else stands between them, and is not translated."""
 
     text: str
@@ -97,7 +96,10 @@ class DividedText:
     @property
     def is_whole(self) -> bool:
         """True where the text is one sentence, but for white space at its ends."""
-        return len(self.spans) == 1 and self.sentences[0] == self.text.strip()
+        if len(self.spans) != 1:
+            return False
+        [(begin, end)] = self.spans
+        return end - begin == len(self.text.strip())
 
     def parts(self, sentences: Sequence[str] | None = None) -> list[str]:
         """Give what stands before the first sentence, the first sentence, what follows it, and so on, to the end.
@@ -112,7 +114,7 @@ class DividedText:
 
     def joined(self, translations: Sequence[str]) -> str:
         """Put translations in the places of the sentences, and leave out white space at the ends of the whole."""
-        return normal_form("".join(self.parts(translations)).strip())
+        return normal_form(translations[0] if self.is_whole else "".join(self.parts(translations)).strip())
 
 
 def divided(text: str, split: bool = True) -> DividedText:
@@ -126,7 +128,7 @@ def divided(text: str, split: bool = True) -> DividedText:
     if not stripped:
         return DividedText(text, ())
     if not split or (stripped[0].isalpha() and _ONE.fullmatch(stripped)):
-        begin = text.index(stripped[0])
+        begin = text.index(stripped[0]) if len(stripped) < len(text) else 0
         return DividedText(text, ((begin, begin + len(stripped)),))
     return DividedText(text, tuple(_spans(text)))
 
@@ -136,13 +138,14 @@ def sentence_names(texts: Sequence[DividedText], where: Callable[[int], str]) ->
 
     Numbers begin at 1. The only sentence of a text has the name of the text.
     """
-    names = [
-        (number, f", sentence {place}" if len(text.spans) > 1 else "")
-        for number, text in enumerate(texts, start=1)
-        for place, _ in enumerate(text.spans, start=1)
-    ]
+
+    names: list[tuple[int, str]] = []
 
     def name(number: int) -> str:
+        if not names:  # which most callers never need
+            for text, each in enumerate(texts, start=1):
+                several = len(each.spans) > 1
+                names.extend((text, f", sentence {place}" if several else "") for place, _ in enumerate(each.spans, 1))
         text, place = names[number - 1]
         return where(text) + place
 
