@@ -143,6 +143,28 @@ def test_text_does_not_depend_on_windows(translate, fifty, monkeypatch, flags):
     assert translate("--file", fifty, "--max-new-tokens", 4, *flags).lines == expected
 
 
+@pytest.mark.parametrize("given", ["file", "pipe"])
+def test_long_lines_make_short_windows(translate, tmp_path, monkeypatch, given):
+    """All sentences of a window are translated together, and memory is not to grow with them."""
+    short, seen = ("--max-new-tokens", 3, "--do-sample", "--workers", 1), []
+    answers = _Work._answers
+    monkeypatch.setattr(
+        _Work, "_answers", lambda work, window, cut=(): seen.append(window.lines) or answers(work, window, cut)
+    )
+    text = "I am. She eats.\n" * 9 + "\n" + "You go. " * 30 + "\nI am.\n"
+    (tmp_path / "lines").write_text(text)
+    ways = {
+        "file": lambda: translate("--file", tmp_path / "lines", *short),
+        "pipe": lambda: translate(*short, stdin=text.encode()),
+    }
+    whole = ways[given]()
+    assert seen == [text.splitlines()]
+    monkeypatch.setattr(windows, "CHARACTERS", 40)
+    assert ways[given]() == whole
+    assert [line for lines in seen[1:] for line in lines] == text.splitlines()
+    assert max(len(lines) for lines in seen[1:]) == 3
+
+
 def test_what_a_spawned_process_is_given_does_the_same(tiny_model):
     command = Translate(model=str(tiny_model), prefix="म", generation=GenerationConfig(max_new_tokens=4))
     work, window = _Work(command), Window(LINES, "it")

@@ -20,7 +20,8 @@ from toolkit.display import counted, json_text, progress_bar, tell
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.parallel import in_order
 
-WINDOW = 2048
+# A window ends after so many lines, or characters: long lines have many sentences, and all are translated together.
+WINDOW, CHARACTERS = 2048, 1 << 20
 
 LongLines = Literal["refuse", "skip", "truncate"]
 
@@ -65,15 +66,13 @@ def file_windows(
         counts = count_lines(path), count_lines(partner)
         if counts[0] != counts[1]:
             raise DataError(f"{path} has {counted(counts[0])}, {partner} {counts[1]:,}: each line needs its {needed}")
-    lines = _lines(path, longest)
-    return _windows(iter(lambda: list(islice(lines, WINDOW)), []), str(path), partner, needed, longest)
+    return _windows(_pieces(_lines(path, longest)), str(path), partner, needed, longest)
 
 
 def text_windows(texts: Iterable[str], partner: Path | None = None, needed: str = "") -> Iterator[Window]:
     """Divide texts that were given as words of the command."""
     lines = [line for text in texts for line in text.split("\n")]
-    pieces = (lines[begin : begin + WINDOW] for begin in range(0, len(lines), WINDOW))
-    return _windows(pieces, "the text", partner, needed)
+    return _windows(_pieces(lines), "the text", partner, needed)
 
 
 def is_input(path: Path | None) -> bool:
@@ -137,11 +136,8 @@ def _arriving(stream: BinaryIO) -> Iterator[list[str] | None]:
     """Yield the lines that have arrived, up to a window at a time: a pipe that stays open is answered."""
     lines: list[str] = []
     for arrived in arriving_lines(stream, "standard input"):
-        lines += arrived
-        complete = len(lines) // WINDOW * WINDOW
-        for begin in range(0, complete, WINDOW):
-            yield lines[begin : begin + WINDOW]
-        del lines[:complete]
+        *complete, lines = [*_pieces([*lines, *arrived])] or [[]]
+        yield from complete
         if not has_more(stream):
             if lines:
                 yield lines
@@ -149,6 +145,20 @@ def _arriving(stream: BinaryIO) -> Iterator[list[str] | None]:
             yield None
     if lines:
         yield lines
+
+
+def _pieces(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Divide lines into those of a window each."""
+    piece: list[str] = []
+    size = 0
+    for line in lines:
+        piece.append(line)
+        size += len(line)
+        if len(piece) >= WINDOW or size >= CHARACTERS:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
 
 
 def _windows(
