@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
 from toolkit.api import load, load_language_model, load_translator
 from toolkit.commands.console import emit, emit_page
-from toolkit.commands.flags import ModelName, Quiet
+from toolkit.commands.flags import ModelName, Quiet, SourceLanguage, TargetLanguage
 from toolkit.decoding import ContinuationConfig, GenerationConfig
 from toolkit.display import progress_bar, tell
 from toolkit.errors import ConfigError
@@ -28,6 +28,11 @@ from toolkit.explain.decoding import (
 )
 from toolkit.explain.pages.blocks import Page
 from toolkit.files import atomic_writer, check_writable
+from toolkit.models.seq2seq import Seq2Seq
+
+if TYPE_CHECKING:
+    from toolkit.language_model import LanguageModel
+    from toolkit.translator import Translator
 
 _PIPE = (100, 24)  # columns and lines where nobody says how wide the terminal is
 
@@ -89,6 +94,23 @@ class MappedExplanation(Explanation):
         emit([f"{self.picture}: the maps of attention"])
 
 
+@dataclass(kw_only=True)
+class DirectedExplanation(MappedExplanation):
+    """A topic on a translator, which may know several languages."""
+
+    source_language: SourceLanguage = None
+    target_language: TargetLanguage = None
+
+    def directed(self, model: "Translator | LanguageModel") -> "Translator | LanguageModel":
+        """Give the model for these languages.  Raises ConfigError where it has none to choose."""
+        if isinstance(model.model, Seq2Seq):
+            return model.between(self.source_language, self.target_language)
+        if self.source_language is not None or self.target_language is not None:
+            flag = "--source-language" if self.source_language is not None else "--target-language"
+            raise ConfigError(f"{flag} is given, but {self.model} is a language model, which translates nothing")
+        return model
+
+
 def has_color() -> bool:
     """Tell if standard output is a terminal with colours and nobody objects (https://no-color.org)."""
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -96,7 +118,7 @@ def has_color() -> bool:
 
 
 @dataclass(kw_only=True)
-class ExplainAttention(MappedExplanation):
+class ExplainAttention(DirectedExplanation):
     """Follow one text through a model, step by step: formula, shapes and numbers, read from one real pass.
 
     With --documents the numbers are those of the founding document 004, with its errors beside what is right, and after
@@ -128,9 +150,13 @@ class ExplainAttention(MappedExplanation):
         if not self.documents:
             from toolkit.explain.attention import attention_page
 
-            return attention_page(load(self.model or "en-ne"), self.text, self.target, self.layer, self.head)
+            return attention_page(
+                self.directed(load(self.model or "en-ne")), self.text, self.target, self.layer, self.head
+            )
         from toolkit.explain.worked import EXAMPLE, worked_page
 
+        if self.source_language is not None or self.target_language is not None:
+            raise ConfigError("--documents has a model of its own: leave out --source-language and --target-language")
         if self.model is not None or (self.layer, self.head) != (1, 1):
             raise ConfigError(
                 "--documents has a model of its own, of one layer and one head: leave out --model, --layer and --head"
@@ -139,7 +165,7 @@ class ExplainAttention(MappedExplanation):
 
 
 @dataclass
-class ExplainTranslate(MappedExplanation):
+class ExplainTranslate(DirectedExplanation):
     """Show how a translation came about: tokens, candidates of every step, the beam as a tree, cross-attention.
 
     The flags of decoding are those of `toolkit translate`, with the same defaults: it is the same translation.
@@ -162,7 +188,7 @@ class ExplainTranslate(MappedExplanation):
     generation: OmitArgPrefixes[GenerationConfig] = field(default_factory=GenerationConfig)
 
     def page(self) -> Page:
-        translator = load_translator(self.model, "toolkit explain generate")
+        translator = self.directed(load_translator(self.model, "toolkit explain generate"))
         return translation_page(translator, self.text, self.generation, self.candidates, self.layer, self.head)
 
 
@@ -199,7 +225,7 @@ class ExplainGenerate(MappedExplanation):
 
 
 @dataclass(kw_only=True)
-class ExplainTraining(MappedExplanation):
+class ExplainTraining(DirectedExplanation):
     """Teacher forcing on one pair of sentences, or one text: the loss of every token, and a step of AdamW in numbers.
 
     The step is that of a first update, with the settings that the model was trained with. It moves a copy: the model
@@ -226,7 +252,7 @@ class ExplainTraining(MappedExplanation):
         from toolkit.models.storage import find_model, read_metrics
 
         metrics = read_metrics(find_model(self.model))
-        return training_page(load(self.model), self.texts, metrics, self.learning_rate)
+        return training_page(self.directed(load(self.model)), self.texts, metrics, self.learning_rate)
 
 
 @dataclass(kw_only=True)

@@ -169,6 +169,7 @@ def describe(directory: Path) -> dict[str, Any]:
     tokenizer = None if isinstance(model, AutoEncoder) else load_tokenizer(directory)
     if tokenizer:
         TextModel(model, tokenizer, str(directory))  # which refuses a tokenizer of another model
+    languages = tokenizer.languages if tokenizer else None
     parts: dict[str, int] = {}
     for name, parameter in model.parameters().items():
         part = name.removeprefix("trunk.").split(".")[0]
@@ -181,6 +182,7 @@ def describe(directory: Path) -> dict[str, Any]:
         "bytes": {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()},
         "weights": ", ".join(sorted({tensor.dtype for tensor in read_tensors(directory / WEIGHTS_FILE).values()})),
         "tokenizer": tokenizer and {"kind": type(tokenizer).__name__, "vocab_size": tokenizer.vocab_size},
+        "languages": languages and {"codes": sorted(languages.ids), "from": languages.source, "to": languages.target},
         "settings": asdict(model.config),
         "command": metrics.pop("command", None),
         "training": settings if isinstance(settings := metrics.pop("settings", {}), dict) else {},
@@ -200,6 +202,9 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         f"on disk     {sum(sizes.values()) / 1e6:.2f} MB, weights as {facts['weights']}",
         f"made by     {facts['command'] or 'not recorded'}",
     ]
+    if languages := facts["languages"]:
+        usual = " ".join(f"{way} {languages[way]}" for way in ("from", "to") if languages[way])
+        lines.append(f"languages   {' '.join(languages['codes'])}{usual and f' (unless told: {usual})'}")
     parts = {name: f"{count:,}" for name, count in parameters.items()}
     training = {name: value for name, value in facts["training"].items() if name != "model"}  # as under "settings"
     sections = {"parameters": parts, "settings": facts["settings"], "training": training, "metrics": facts["metrics"]}

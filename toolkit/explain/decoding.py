@@ -6,6 +6,7 @@ self-attention.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 
 from toolkit.data.sentence_boundaries import divided
@@ -57,13 +58,14 @@ def translation_page(
     check_choice(len(model.decoder.blocks), model.config.num_heads, layer, head)
     most, ignore_case = translator.limit - 1, model.config.ignore_case  # EOS counts
     text = _first_sentence(text, cut) if not translator.by_ids else text
-    source = source_ids(tokenizer.source, text, most, cut, ignore_case=ignore_case)
+    source = source_ids(translator, text, most, cut)
     if not source:
         raise DataError("the text is blank: there is nothing to translate")
     if config.num_return_sequences > 1 and not config.samples:  # then a translator returns all that its beams find
         config = replace(config, num_return_sequences=config.num_beams)
+    search, forced_bos = partial(generate, model, [source], config), translator.language("target")
     output = _Output(
-        decoded(translator, config, candidates, lambda watch: generate(model, [source], config, observer=watch)),
+        decoded(translator, config, candidates, lambda watch: search(forced_bos=forced_bos, observer=watch)),
         config,
         tokenizer,
         lambda ids: sentence_text(tokenizer, ids),
@@ -75,6 +77,7 @@ def translation_page(
     attention = Attention(maps[:, :, : len(tokens)], labels(tokenizer, tokens), labels(tokenizer.source, marked))
     read = (
         f"The tokenizer cuts the text into {len(source)} tokens, and an end mark follows."
+        f"{'' if forced_bos is None else ' The first is its language.'}"
         f"{' The model takes its source in lower case.' if ignore_case else ''} The encoder, {layers} "
         f"{'layer' if layers == 1 else 'layers'}, reads them all at once and makes of them the memory, {shape[0]} "
         f"rows of {shape[1]} numbers {shape}: one row for each token, which the decoder looks at in "

@@ -100,9 +100,9 @@ def _pair(owner: Translator, texts: Sequence[str], cut: list[str]) -> Seq2SeqBat
     if len(texts) != 2:
         given = "1 text is" if len(texts) == 1 else f"{len(texts)} texts are"
         raise ConfigError(f"a translator is taught with a sentence and its translation: {given} given")
-    most, ignore_case = owner.limit - 1, owner.model.config.ignore_case  # the end mark counts
-    source = source_ids(owner.tokenizer.source, texts[0], most, cut, "The sentence", ignore_case)
-    target = source_ids(owner.tokenizer, texts[1], most, cut, "The translation")
+    most = owner.limit - 1  # the end mark counts
+    source = source_ids(owner, texts[0], most, cut, "The sentence")
+    target = source_ids(owner, texts[1], most, cut, "The translation", source=False)
     if not (source and target):
         raise DataError(f"the {'translation' if source else 'sentence'} is blank: there is nothing to learn from")
     return translation_batch([np.array(source, np.int64)], [np.array(target, np.int64)])

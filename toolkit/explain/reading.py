@@ -90,14 +90,15 @@ def read_translation(
     """
     model, cut = translator.model, []
     most = model.config.max_length - 1
-    ids = source_ids(translator.tokenizer.source, source, most, cut, ignore_case=model.config.ignore_case)
+    ids = source_ids(translator, source, most, cut)
     if not ids:
         raise DataError("the text is blank: there is nothing to read")
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         if target is None:
-            target = generate(model, [ids], GenerationConfig())[0][0].ids
+            language = translator.language("target")
+            target = generate(model, [ids], GenerationConfig(), forced_bos=language)[0][0].ids
         if isinstance(target, str):
-            target = source_ids(translator.tokenizer, target, most, cut, "The target")
+            target = source_ids(translator, target, most, cut, "The target", source=False)
         check_ids(model, [target[:most]], "the target")
         batch = translation_batch([np.array(ids)], [np.array(target[:most], np.int64)])
         recorder = Recorder(owners)
@@ -160,10 +161,13 @@ def text_ids(tokenizer: Tokenizer, text: str, most: int, cut: list[str], what: s
 
 
 def source_ids(
-    tokenizer: Tokenizer, text: str, most: int, cut: list[str], what: str = "The text", ignore_case: bool = False
+    translator: Translator, text: str, most: int, cut: list[str], what: str = "The text", source: bool = True
 ) -> list[int]:
-    """Cut a sentence in the same way, as a translator reads and writes them; no ids for a blank one."""
-    [ids] = sentence_ids(tokenizer, [_beginning(text, most, cut)], ignore_case)
+    """Cut a sentence in the same way, as a translator reads its sources, or writes; no ids for a blank one."""
+    side, tokenizer, ignore_case = "target", translator.tokenizer, False
+    if source:
+        side, tokenizer, ignore_case = "source", tokenizer.source, translator.model.config.ignore_case
+    [ids] = sentence_ids(tokenizer, [_beginning(text, most, cut)], ignore_case, translator.language(side))
     return _first(ids, most, cut, what)
 
 
