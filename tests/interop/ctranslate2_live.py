@@ -144,7 +144,8 @@ def named(texts: list[list[int]]) -> list[list[str]]:
 class Foreign(NamedTuple):
     """A model of transformers with what a converter asks of its tokenizer."""
 
-    model: Any
+    kind: type
+    config: Any
     named: dict[int, str]  # tokens that have a meaning, by their ids
     special: dict[str, str]
     types: tuple[str, ...]  # of numbers that it is converted to
@@ -169,16 +170,31 @@ def foreign_models() -> dict[str, Foreign]:
         num_attention_heads=4,
         num_key_value_heads=2,
     )
+    plain = {"vocab_size": 40, "hidden_size": 8, "num_hidden_layers": 1, "intermediate_size": 12}
+    plain |= {"num_attention_heads": 4, "num_key_value_heads": 2}
+    mistral, qwen2 = hf.MistralConfig(**plain, sliding_window=24), hf.Qwen2Config(**plain)
+    wide = {"hidden_size": 8, "word_embed_proj_dim": 8, "ffn_dim": 12, "num_hidden_layers": 1, "num_attention_heads": 2}
+    opt = hf.OPTConfig(vocab_size=40, **wide, max_position_embeddings=32)
+    bigcode = hf.GPTBigCodeConfig(vocab_size=40, n_embd=8, n_layer=1, n_head=2, n_positions=32)
+    m2m100 = hf.M2M100Config(**small, activation_function="relu", scale_embedding=True)
     one = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "<|endoftext|>")
     marks = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+    ended = dict.fromkeys(one, "</s>") | {"pad_token": "<pad>"}
     end, unk, pad = "</s>", "<unk>", "<pad>"
     return {
-        "marian": Foreign(hf.MarianMTModel(marian), {0: end, 1: unk, 39: pad}, marks, ("int8", "int16")),
+        "marian": Foreign(hf.MarianMTModel, marian, {0: end, 1: unk, 39: pad}, marks, ("int8", "int16")),
         "pegasus": Foreign(
-            hf.PegasusForConditionalGeneration(pegasus), {0: pad, 1: end, 2: unk}, marks, ("float32", "float16")
+            hf.PegasusForConditionalGeneration, pegasus, {0: pad, 1: end, 2: unk}, marks, ("float32", "float16")
         ),
-        "gpt2": Foreign(hf.GPT2LMHeadModel(gpt2), {5: "<|endoftext|>"}, one, ("float32",)),
-        "llama": Foreign(hf.LlamaForCausalLM(llama), {0: unk, 1: "<s>", 2: end}, marks, ("float32", "bfloat16")),
+        "gpt2": Foreign(hf.GPT2LMHeadModel, gpt2, {5: "<|endoftext|>"}, one, ("float32",)),
+        "llama": Foreign(hf.LlamaForCausalLM, llama, {0: unk, 1: "<s>", 2: end}, marks, ("float32", "bfloat16")),
+        "mistral": Foreign(hf.MistralForCausalLM, mistral, {0: unk, 1: "<s>", 2: end}, marks, ("float16",)),
+        "qwen2": Foreign(hf.Qwen2ForCausalLM, qwen2, {5: "<|endoftext|>"}, one, ("float32",)),
+        "opt": Foreign(hf.OPTForCausalLM, opt, {1: pad, 2: end}, ended, ("float32",)),
+        "gpt_bigcode": Foreign(hf.GPTBigCodeForCausalLM, bigcode, {5: "<|endoftext|>"}, one, ("float32",)),
+        "m2m100": Foreign(
+            hf.M2M100ForConditionalGeneration, m2m100, {0: "<s>", 1: pad, 2: end, 3: unk}, marks, ("float32",)
+        ),
     }
 
 
@@ -186,16 +202,17 @@ def write_fixtures() -> None:
     """Convert models of transformers and keep what CTranslate2 makes of some texts."""
     import torch
 
-    torch.manual_seed(6)
     torch.set_num_threads(1)
     shutil.rmtree(FIXTURES, ignore_errors=True)
-    for name, (model, named, special, types) in foreign_models().items():
-        shake(model.eval(), name)
+    for name, (make, config, named, special, types) in foreign_models().items():
+        torch.manual_seed(6)  # so that a model does not depend on those before it
+        model = make(config).eval()
+        shake(model, name)
         tokens = [named.get(index, f"w{index}") for index in range(40)]
         for kind in types:
             directory = FIXTURES / f"{name}-{kind}"
             convert(model, tokens, special, kind, directory)
-            expected = expect_translator if name in ("marian", "pegasus") else expect_generator
+            expected = expect_translator if model.config.is_encoder_decoder else expect_generator
             found = {"ctranslate2": version("ctranslate2"), "transformers": version("transformers")}
             text = json.dumps(found | expected(str(directory), tokens, special), ensure_ascii=False)
             (directory / "expected.json").write_text(text + "\n", encoding="utf-8")
@@ -222,6 +239,7 @@ def convert(model: Any, tokens: list[str], special: dict[str, str], kind: str, d
     tokenizer = SimpleNamespace(
         get_vocab=lambda: {token: index for index, token in enumerate(tokens)},
         convert_ids_to_tokens=lambda index: tokens[index],
+        special_tokens_map=special,
         **({"pad_token": None} | special),
     )
     directory.mkdir(parents=True)

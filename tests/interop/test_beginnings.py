@@ -1,11 +1,13 @@
 """What a text of an imported language model begins with, and what is read where a text names a special token."""
 
 import json
+import shutil
 
 import pytest
 
 import toolkit
 from tests.interop.foreign_models import edit
+from tests.interop.test_ctranslate2 import FIXTURES
 from tests.tokenization.test_foreign import trained
 from tests.tokenization.test_foreign_library import content as byte_level
 from toolkit.interop import export_model, import_model
@@ -169,3 +171,15 @@ def test_characters_never_seen_cost_what_they_cost_there_whatever_pads(make_llam
         found.append(json.loads(line)["loss"])
     assert found[0] == pytest.approx(found[1])
     assert found[0] < 20
+
+
+@pytest.mark.parametrize(("last", "begins"), [(None, False), (template("<s>", 1), True), (template("<unk>", 0), False)])
+def test_texts_of_a_converted_model_begin_as_the_tokenizer_beside_it_says(last, begins, tmp_path):
+    """CTranslate2's own files say only which token it would be; no other can be put in front here."""
+    directory = shutil.copytree(FIXTURES / "llama-float32", tmp_path / "llama")
+    names = json.loads((directory / "vocabulary.json").read_text())
+    model = {"type": "WordLevel", "vocab": {name: index for index, name in enumerate(names)}, "unk_token": "<unk>"}
+    special = {name: names.index(name) for name in ("<s>", "</s>", "<unk>")}
+    content = tokenizer(model, special, last, pre_tokenizer={"type": "WhitespaceSplit"})
+    (directory / "tokenizer.json").write_text(json.dumps(content))
+    assert import_model(directory, tmp_path / "own").model.config.begin is begins

@@ -24,8 +24,11 @@ from toolkit.tokenization import ByteTokenizer, load_tokenizer
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
 
 FIXTURES = Path(__file__).parent / "fixtures" / "ctranslate2"
-TRANSLATORS = ["marian-int8", "marian-int16", "pegasus-float32", "pegasus-float16"]
-LANGUAGE_MODELS = ["gpt2-float32", "llama-float32", "llama-bfloat16"]
+TRANSLATORS = ["marian-int8", "marian-int16", "pegasus-float32", "pegasus-float16", "m2m100-float32"]
+LANGUAGE_MODELS = [
+    *("gpt2-float32", "llama-float32", "llama-bfloat16", "mistral-float16", "qwen2-float32"),
+    *("opt-float32", "gpt_bigcode-float32"),
+]
 TOKENS = [*SPECIAL_TOKENS, *(f"t{index}" for index in range(16, 30))]
 
 CONFIGS = {
@@ -119,17 +122,16 @@ def test_a_language_model_of_theirs_writes_the_same_tokens(name: str) -> None:
 def test_special_tokens_are_found(name: str) -> None:
     reading = read(FIXTURES / name)
     named = [reading.tokens[row] if row >= 0 else None for row in reading.vocabulary.rows[:4]]
-    assert (
-        named
-        == {
-            "marian": [None, "<unk>", None, "</s>"],  # its outputs begin with zeros
-            "pegasus": ["<pad>", "<unk>", "<pad>", "</s>"],
-            "gpt2": [None, "<|endoftext|>", "<|endoftext|>", "<|endoftext|>"],
-            "llama": [None, "<unk>", "<s>", "</s>"],
-        }[name.partition("-")[0]]
-    )
+    assert named == {
+        "marian": [None, "<unk>", None, "</s>"],  # its outputs begin with zeros
+        "pegasus": ["<pad>", "<unk>", "<pad>", "</s>"],
+        "m2m100": ["<pad>", "<unk>", "</s>", "</s>"],
+        "opt": ["<pad>", "</s>", "</s>", "</s>"],
+        "llama": [None, "<unk>", "<s>", "</s>"],
+        "mistral": [None, "<unk>", "<s>", "</s>"],
+    }.get(name.partition("-")[0], [None, "<|endoftext|>", "<|endoftext|>", "<|endoftext|>"])
     if name in LANGUAGE_MODELS:
-        assert reading.config.begin == name.startswith("llama")
+        assert reading.config.begin == name.startswith(("llama", "mistral"))
 
 
 @pytest.mark.parametrize("name", ["pegasus-float32", "pegasus-float16", "gpt2-float32", "llama-float32"])

@@ -259,7 +259,7 @@ def library_tokenizer(found: TokenizerDirectory, begins: bool = True) -> ReadTok
     """Read what the `tokenizers` library reads.  begins: what its last step puts in front begins every text."""
     content, origin = found.library_content()
     tokens = found.by_id(content_ids(content), origin.name)
-    begin, first = _beginning(found, tokens) if begins else (False, None)
+    begin, first = beginning(found, tokens) if begins else (False, None)
     certain = {"bos": first, "unk": unknown_id(content)}
     vocabulary = found.vocabulary(tokens, certain=certain)
     template = "none"
@@ -331,7 +331,7 @@ def _sentencepiece(found: TokenizerDirectory, name: str) -> ReadTokenizer:
 
     tokens = found.by_id({own.id_to_piece(index): foreign(index) for index in range(own.vocab_size())}, name)
     special = {"pad": own.pad_id(), "unk": own.unk_id(), "bos": own.bos_id(), "eos": own.eos_id()}
-    begin, first = _beginning(found, tokens)
+    begin, first = beginning(found, tokens)
     known = {role: foreign(index) for role, index in special.items() if index >= 0}
     vocabulary = found.vocabulary(tokens, known, {"bos": first})
     tokenizer = sentencepiece_tokenizer(tokens, vocabulary, found.path / name)
@@ -375,7 +375,7 @@ def _conversation(
     return template and (*template, {mark: ids[names[mark]] for mark in marks_of(template[0]) if mark != EOS})
 
 
-def _beginning(found: TokenizerDirectory, tokens: Sequence[str | None]) -> tuple[bool | None, int | None]:
+def beginning(found: TokenizerDirectory, tokens: Sequence[str | None]) -> tuple[bool | None, int | None]:
     """Tell if texts begin with a special token, and its id; None where neither is said.
 
     A tokenizer.json decides it, as in transformers 5, and a setting where there is none.
