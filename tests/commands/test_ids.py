@@ -134,3 +134,10 @@ def test_an_own_model_by_ids_gives_what_it_gives_by_text(run, tiny_model):
     by_ids = json.loads(run("translate", "--model", tiny_model, "--json", "--ids", ids).out)["translations"]
     assert [each["ids"] for each in by_text] == [each["ids"] for each in by_ids]
     assert [each["tokens"] for each in by_text] == [each["tokens"] for each in by_ids]
+
+
+@pytest.mark.parametrize(("kind", "model"), [("translation", "marian"), ("language-model", "gpt2"), ("chat", "gpt2")])
+def test_nothing_is_learned_from_text_without_a_tokenizer(run, models, kind, model, tmp_path):
+    told = run("train", kind, "--run", tmp_path / "run", "--start", models / model).sentence
+    assert f"{model} has no tokenizer, without which nothing can be learned from text: give another model" in told
+    assert not (tmp_path / "run").exists()

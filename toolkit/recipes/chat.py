@@ -19,6 +19,7 @@ from toolkit.evaluation import replies
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 from toolkit.recipes.recipe import OF_LANGUAGE, Recipe, figures, refuse
+from toolkit.recipes.start import check_reads_text
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
 from toolkit.tokenization.chat_template import ChatTemplate, make_template
 from toolkit.training.config import TrainingConfig
@@ -88,6 +89,8 @@ class Settings(Recipe):
 def train(recipe: Settings, command: str = "") -> Run:
     """One run, from conversations to a model and its replies."""
     before = load_language_model(recipe.start) if recipe.start else None
+    if before:
+        check_reads_text(before, recipe.start)
     given, valid, tests = recipe.conversations, recipe.valid_conversations, recipe.tests
     if not given:
         given, valid = EMBEDDED, (DATA / "valid.jsonl",)

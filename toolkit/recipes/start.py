@@ -10,12 +10,13 @@ import numpy as np
 
 from toolkit.api import load_language_model, load_translator
 from toolkit.data.store import RaggedStore
-from toolkit.errors import ConfigError
+from toolkit.errors import ConfigError, ModelError
 from toolkit.models.gpt import ABSENT, GPT, GPTConfig
 from toolkit.models.reward import ActorCriticConfig, settings_like
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import described_model, read_model, read_origin
 from toolkit.nn.module import Model
+from toolkit.text_model import TextModel
 from toolkit.tokenization import ByteTokenizer, Tokenizer
 from toolkit.tokenization.special import EOS, UNK
 
@@ -48,7 +49,14 @@ _OTHER = {Seq2SeqConfig: "the recipe of language models", GPTConfig: "the recipe
 
 
 def _start(found: Any, directory: Path) -> Start:
+    check_reads_text(found, directory)
     return Start(found.model, found.tokenizer, read_origin(directory))
+
+
+def check_reads_text(found: TextModel, name: object) -> None:
+    """Raises ModelError for a model without a tokenizer, which can learn nothing from texts."""
+    if found.by_ids:
+        raise ModelError(f"{name} has no tokenizer, without which nothing can be learned from text: give another model")
 
 
 def config_of_start(name: str, kind: type) -> Any:
