@@ -104,5 +104,6 @@ def test_an_installed_package_has_its_programs_copied(corpora, tmp_path, monkeyp
     monkeypatch.setattr(module, "CORPORA", home)
     make_embedded([home / "stories" / "generate.py"])  # what is written by hand is copied too
     assert (home / "stories" / "generate.py").exists()
+    assert not (home / "stories" / "a.txt").exists()
     assert (embedded("chat") / "a.txt").read_text() == "hello\n"
     assert not (tmp_path / "toolkit" / "corpora" / "data" / "chat" / "a.txt").exists()

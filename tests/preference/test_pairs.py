@@ -227,3 +227,14 @@ def test_dpo_learns_what_is_preferred_and_begins_where_it_was(tmp_path: Path) ->
     scores = trainer.state.scores
     assert scores["accuracy"] >= 0.95
     assert scores["loss"] < 0.4
+
+
+@pytest.mark.parametrize(("count", "every", "out"), [(2, 20, 1), (19, 20, 1), (20, 20, 1), (40, 20, 2), (45, 2, 22)])
+def test_prompts_are_taken_out_evenly_with_all_their_pairs(count: int, every: int, out: int) -> None:
+    pairs = [([BOS, 20 + prompt], [30 + reply, END], [50, END]) for reply in range(3) for prompt in range(count)]
+    trained, validated = Pairs(pairs, CONFIG.max_length).parted(every)
+    prompts = [{prompt.tobytes() for prompt in each.prompts()} for each in (trained, validated)]
+    assert (len(prompts[0]), len(prompts[1]), prompts[0] & prompts[1]) == (count - out, out, set())
+    assert (len(trained), len(validated)) == (3 * (count - out), 3 * out)
+    with pytest.raises(DataError, match="all preferences have the same prompt: give others to validate on"):
+        Pairs(pairs[::count], CONFIG.max_length).parted(every)

@@ -78,7 +78,7 @@ def test_other_data_than_those_of_the_file_are_told(capsys: pytest.CaptureFixtur
 
 
 def test_what_is_wrong_is_raised_before_anything_is_made() -> None:
-    with pytest.raises(ConfigError, match=r"there is no recipe 'translate': did you mean 'translation'\?"):
+    with pytest.raises(ConfigError, match=r"there is no recipe 'translate': did you mean translation\?"):
         toolkit.train("translate")
     with pytest.raises(TypeError, match=r"there is no setting 'epochs'"):
         toolkit.train("translation", epochs=3)

@@ -267,3 +267,27 @@ def test_what_is_too_long_to_be_asked_or_learned_is_left_out_and_told(
     told = "left out 1 of 13 questions" if flag == "--tests" else "is left out, whose last exchange alone has more than"
     assert told in capsys.readouterr().err
     assert figures(room / "tuned")["replies"]["all"]["count"] == 12
+
+
+def test_own_preferences_alone_are_enough(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = "recipe-pref --quiet --method dpo --start chat --preferences liked.jsonl --training.updates 2"
+    assert obey(f"{own} --samples 2 --run alone") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["question", "before", "after"]
+    assert [line.split("  ")[0] for line in lines[1:3]] == [SAID[6][1], ""]  # the prompt in the middle is validated on
+    assert json.loads((room / "alone" / "settings.json").read_text())["data"].keys() == {"preferences", "start"}
+    found = figures(room / "alone")
+    assert not {"replies", "replies_before", "polite_when_sampled"} & found.keys()
+    assert found["kl"].keys() == {"kl", "error", "length"}
+    assert obey(f"{own} --samples 0 --run none") == 0
+    assert obey(f"{own} --no-tests --tests asked.jsonl --run asked") == 0  # the last of the two flags holds
+    assert figures(room / "asked")["replies"]["all"]["count"] == len(SAID)
+
+
+def test_without_questions_none_is_asked(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = "--start chat --training.updates 1 --training.workers 1 --run"
+    by_default = CHAT.replace("--tests asked.jsonl ", "")  # own conversations: the embedded questions are not theirs
+    for number, command in enumerate((f"{CHAT} --no-tests", by_default)):
+        assert obey(f"{command} {flags} run{number}") == 0
+        assert "replies" not in figures(room / f"run{number}")
+        assert capsys.readouterr().out.startswith("validation, replies only: loss ")

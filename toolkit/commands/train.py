@@ -31,7 +31,8 @@ class Training:
         """Read the flags of a recipe.  Raises ConfigError as `parse_flags` does."""
         settings = recipe_of(kind).Settings
         defaults = defaults_for(settings, words_after(settings, arguments))
-        arguments = [each for word in arguments for each in (_WITHOUT_TESTS if word == "--no-tests" else (word,))]
+        if hasattr(defaults, "tests"):
+            arguments = [each for word in arguments for each in (_WITHOUT_TESTS if word == "--no-tests" else (word,))]
         return cls(kind, parse_flags(defaults, program, arguments), command)
 
     def run(self) -> None:

@@ -8,12 +8,12 @@ A recipe is a module with a dataclass `Settings`, which says what is needed and 
 import multiprocessing
 import signal
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Literal, get_args, overload
 
 from toolkit import submodules
+from toolkit.display import meant
 from toolkit.errors import ConfigError
 from toolkit.process import Stopped
 from toolkit.recipes.recipe import Recipe
@@ -63,8 +63,8 @@ def train(kind: Kind, *, seeds: Sequence[int] | None = None, **settings: Any) ->
     """
     _refuse_second_import()
     if kind not in get_args(Kind):
-        near = get_close_matches(str(kind), get_args(Kind), n=1) or get_args(Kind)
-        raise ConfigError(f"there is no recipe {kind!r:.60}: did you mean {' or '.join(map(repr, near))}?")
+        near = meant(str(kind), get_args(Kind))
+        raise ConfigError(f"there is no recipe {kind!r:.60}: did you mean {near or ', '.join(get_args(Kind))}?")
     given = settings if seeds is None else {**settings, "seeds": seeds}
     recipe = settings_of(recipe_of(kind).Settings, given)
     named = ", ".join([repr(kind), *(f"{name}={value!r}" for name, value in recipe.as_given(given).items())])

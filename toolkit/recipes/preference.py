@@ -175,7 +175,7 @@ def score(
     if recipe.method == "reward":
         return {}, [f"validation: {figures(metrics['validation'])}", f"next: --method ppo --reward {recipe.run}"]
     questions, style = asked
-    numbers = np.linspace(0, len(questions) - 1, recipe.samples).astype(int)
+    numbers = np.linspace(0, len(questions) - 1, min(recipe.samples, len(questions))).astype(int)
     if style:
         results = [replies.evaluate_replies(who, template, questions, style) for who in (before, model)]
         written = [[each[number].reply for number in numbers] for each in results]

@@ -7,13 +7,13 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from difflib import get_close_matches
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from toolkit.data.embedded import CORPORA
+from toolkit.display import meant
 from toolkit.errors import ConfigError
 from toolkit.models.storage import read_json
 from toolkit.recipes.recipe import KEPT_AS, Recipe, refuse, settings_file
@@ -31,8 +31,8 @@ def settings_of(kind: type[Recipe], given: Mapping[str, Any]) -> Recipe:
     """
     own = _flat(kind, given)
     if strange := unknown(kind, own):
-        name, meant = strange
-        raise TypeError(f"there is no setting {name!r}" + (f": did you mean {meant!r}?" if meant else ""))
+        name, near = strange
+        raise TypeError(f"there is no setting {name!r}" + (f": did you mean {near!r}?" if near else ""))
     return changed(defaults_for(kind, _fitted(kind, own, ("config", *kind.deciding))), own)
 
 
@@ -66,8 +66,8 @@ def read_settings(kind: type[Recipe], path: Path) -> dict[str, Any]:
     found = flat_settings(read_json(path, "run"))
     own = {names.get(name, name): value for name, value in found.items() if not name.startswith(DIGESTS)}
     if strange := unknown(kind, own):
-        name, meant = strange
-        question = f"did you mean {meant!r}?" if meant else "is it of another recipe?"
+        name, near = strange
+        question = f"did you mean {near!r}?" if near else "is it of another recipe?"
         raise ConfigError(f"{path} has {name!r:.60}, which is no setting here: {question}")
     return {name: _found_again(value) for name, value in own.items()}
 
@@ -127,7 +127,7 @@ def unknown(kind: type[Recipe], names: Iterable[str]) -> tuple[str, str] | None:
     for name in names:
         if name not in known:
             ends = [full for full in known if full.rpartition(".")[2] == name.rpartition(".")[2]]
-            return name, next(iter(ends or get_close_matches(name, known, n=1)), "")
+            return name, ends[0] if ends else meant(name, known)
     return None
 
 
