@@ -167,8 +167,11 @@ class Recipe:
     def _tell_of_other_data(self, now: Mapping[str, str]) -> None:
         """Tell of what is read and is not what `config` was written with: that the file cannot give back."""
         before = read_json(settings_file(self.config)).get("data") if self.config else now
-        if isinstance(before, dict) and (other := sorted(name for name, _ in before.items() ^ now.items())):
-            self.tell(f"the data are not those of {self.config}: {', '.join(dict.fromkeys(other))}")
+        sides = (before, now) if isinstance(before, dict) else ()
+        pairs = zip(sides, reversed(sides), strict=True)  # a file may lie elsewhere now, or have another name
+        other = {name for side, there in pairs for name, digest in side.items() if digest not in there.values()}
+        if other:
+            self.tell(f"the data are not those of {self.config}: {', '.join(sorted(other))}")
 
     def tell(self, *lines: str) -> None:
         """Say something on the way, on standard error."""
