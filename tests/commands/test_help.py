@@ -109,7 +109,7 @@ def test_what_is_used_most_comes_first(run, monkeypatch, verb, command):
 def test_the_settings_of_a_recipe_stand_before_those_of_its_model_and_training(run, monkeypatch):
     lines = pages(run, monkeypatch, "toolkit train translation", 80)
     flags = re.findall(r"^  --(?:\[no-\])?([\w.-]+)", "\n".join(lines), re.MULTILINE)
-    assert flags[:4] == ["run", "resume", "source", "target"]
+    assert flags[:4] == ["run", "resume", "start", "source"]
     assert [line for line in lines if line.endswith(":") and line[0] != " "][-3:] == ["filters:", "model:", "training:"]
 
 
