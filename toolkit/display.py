@@ -1,6 +1,7 @@
 """Text as a terminal may have it: what would steer it, or break a line, is written out as Python writes it (\\x1b)."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Container, Iterable, Sequence
@@ -8,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 LONGEST_SENTENCE = 500  # characters
+_LONGEST_REPR, _LONGEST_FACT = 300, 48
 
 # Control characters of both sets, line and paragraph separators, halves of surrogate pairs, marks and overrides of
 # direction, and what is never seen: annotations, tags, the byte order mark. The joiners that Devanagari needs stay.
@@ -55,6 +57,47 @@ def meant(word: str, names: Iterable[str]) -> str:
     word, names = word.lower(), list(names)
     begun = [name for name in names if word and name.startswith(word)]
     return begun[0] if len(begun) == 1 else next(iter(get_close_matches(word, names, n=1, cutoff=0.7)), "")
+
+
+def short_repr(self: object) -> str:
+    """Write an object in one line, as its `__repr__`: its class, and in short what its public attributes are.
+
+    Of a dataclass or named tuple, those that are not as by default. Arrays are written by type and shape, long lists by
+    their number of items.
+    """
+    names, defaults = getattr(self, "_fields", None), getattr(self, "_field_defaults", {})
+    if names is None and (own := getattr(self, "__dataclass_fields__", None)):
+        names, defaults = tuple(own), {name: field.default for name, field in own.items()}
+    if names is None:
+        names = [name for name in getattr(self, "__dict__", ()) if not name.startswith("_")]
+    values = ((name, getattr(self, name, None)) for name in names)
+    facts = [f"{name}={_brief(value)}" for name, value in values if not _is(value, defaults.get(name, self))]
+    while len(text := f"{type(self).__name__}({', '.join(facts)})") > _LONGEST_REPR:
+        facts[-2:] = ["…"]
+    return text
+
+
+def _is(value: object, default: object) -> bool:
+    kinds = str | int | float | tuple
+    return value is default or (isinstance(value, kinds) and type(value) is type(default) and value == default)
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if value is None or isinstance(value, int):
+        return repr(value)
+    if isinstance(value, str | bytes | os.PathLike):
+        text = repr(value if isinstance(value, str | bytes) else os.fspath(value))
+        return text if len(text) <= _LONGEST_FACT else f"{text[: _LONGEST_FACT - 2]}…{text[-1]}"
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{value.dtype}{tuple(value.shape)}"
+    if isinstance(value, list | tuple | dict | set | frozenset):
+        plain = all(isinstance(each, str | int | float) for each in value) and not isinstance(value, dict)
+        if not value or (plain and len(text := repr(value)) <= _LONGEST_FACT):
+            return text if value else repr(value)
+        return counted(len(value), "item")
+    return getattr(value, "__name__", type(value).__name__)
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:

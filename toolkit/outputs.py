@@ -12,6 +12,7 @@ import numpy as np
 from toolkit.data.sentence_boundaries import DividedText
 from toolkit.data.sentences import sentence_text
 from toolkit.decoding import Hypothesis
+from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
 from toolkit.tokenization import Detokenizer, Tokenizer
 from toolkit.tokenization.special import EOS
@@ -45,6 +46,8 @@ class Translation:
     alignment: list[tuple[int, int]] | None = None  # (source word, target word), counted from 0
     segments: list["Segment"] | None = None
 
+    __repr__ = short_repr
+
     def to_dict(self) -> dict[str, Any]:
         """Give what `toolkit translate --json` prints of it: probabilities to six digits, attention to four."""
         record = _record(self, "text", "score", "log_prob", "finished")
@@ -72,6 +75,8 @@ class Segment(NamedTuple):
     start: int  # its place in the text, in characters; `end` is the place after it
     end: int
     translation: Translation
+
+    __repr__ = short_repr
 
     def to_dict(self) -> dict[str, Any]:
         """Give what stands for it in the JSON of the whole."""
@@ -205,6 +210,8 @@ class Continuation:
     log_prob: float
     score: float
     finish_reason: Literal["stop", "length"]  # EOS or a stop string, or the limit
+
+    __repr__ = short_repr
 
     def to_dict(self) -> dict[str, Any]:
         """Give what `toolkit generate --json` prints of it: probabilities to six digits."""

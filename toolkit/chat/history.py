@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from toolkit.data.conversations import check_conversation, messages_from_json, messages_to_json
 from toolkit.decoding.state import common_prefix
+from toolkit.display import counted, short_repr
 from toolkit.errors import DataError
 from toolkit.files import atomic_writer
 from toolkit.tokenization import Tokenizer
@@ -45,6 +46,8 @@ class Prompt:
     text: str  # all of it, with control symbols as they are shown
     dropped: int  # how many of the oldest exchanges are left out
     cached: int  # how many of the first ids the model has read already
+
+    __repr__ = short_repr
 
 
 class Sent(NamedTuple):
@@ -89,6 +92,9 @@ class History:
         self._template, self._context = template, context
         self.system: Turn | None = None
         self.exchanges: list[Exchange] = []
+
+    def __repr__(self) -> str:
+        return f"<History: {counted(len(self.exchanges), 'exchange')}>"
 
     @property
     def messages(self) -> list[Message]:

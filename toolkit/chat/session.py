@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from toolkit.chat.history import Exchange, History, Prompt, Sent, Turn, read_conversation, write_conversation
 from toolkit.data.conversations import check_content
 from toolkit.decoding import ContinuationConfig, Hypothesis, PrefixCache
+from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.text_model import check_length
 from toolkit.tokenization import Detokenizer, StopStrings
@@ -149,6 +150,9 @@ class ChatSession:
         self.last: Reply | None = None  # the latest reply
         self._sent: Sent | None = None  # the prompt of it
         self.system = system
+
+    def __repr__(self) -> str:
+        return f"<ChatSession: {counted(len(self.messages), 'message')}, {self.model!r}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """End the reply that is being written, and give pickle and copy the conversation."""

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolkit.display import short_repr
 from toolkit.errors import ConfigError
 
 
@@ -13,6 +14,8 @@ class Example(NamedTuple):
 
     source: np.ndarray
     target: np.ndarray
+
+    __repr__ = short_repr
 
 
 def lengths_of(examples: Sequence[Example], indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -36,6 +36,9 @@ class Corpus:
         self._report: dict[str, Any] = read_report(directory / REPORT_FILE)
         self._checksums = read_checksums(directory)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.directory}>"
+
     @staticmethod
     def exists(directory: Path) -> bool:
         """Does a directory hold a corpus?"""

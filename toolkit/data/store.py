@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from toolkit.display import counted
 from toolkit.errors import DataError
 from toolkit.untrusted import OBJECT, VOCABULARY_BYTES, Schema, UnfitError, check, open_regular, parse_json, read_bytes
 
@@ -126,6 +127,9 @@ class RaggedStore(Sequence[np.ndarray]):
         self.offsets = map_array(_offsets_path(self.prefix))
         if len(self.offsets) == 0 or self.offsets[-1] != len(self.values):
             raise damaged(_values_path(self.prefix))
+
+    def __repr__(self) -> str:
+        return f"<RaggedStore: {counted(len(self), 'sequence')}, {counted(len(self.values), 'number')}>"
 
     @classmethod
     def write(cls, prefix: Path, items: Iterable[bytes] | Iterable[Sequence[int]], dtype: type) -> "RaggedStore":

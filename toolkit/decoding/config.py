@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Literal, Self, TypedDict, get_args, get_origin
 
-from toolkit.display import counted
+from toolkit.display import counted, short_repr
 from toolkit.errors import ConfigError
 
 _LEAST = {
@@ -72,6 +72,8 @@ class GenerationConfig:
     no_repeat_ngram_size: int = 0  # no sequence of this many tokens is written twice; 0 is off
     # Sampling: the same seed draws the same tokens. Without one, every call draws anew.
     seed: int | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         """Raises ConfigError where a setting is out of range or contradicts another."""
@@ -174,6 +176,8 @@ class ContinuationConfig(GenerationConfig):
     min_p: float = 0.1
     # At the end of the context: stop, or slide, which reads the last half again and goes on.
     past_context: Literal["stop", "slide"] = "stop"
+
+    __repr__ = short_repr
 
 
 class GenerationSettings(TypedDict, total=False):

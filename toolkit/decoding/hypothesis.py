@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
 
 
@@ -20,6 +21,8 @@ class Hypothesis(NamedTuple):
     log_prob: float
     finished: bool  # False where the length limit ended it, not the model or a stop string
     token_log_probs: list[float]  # of ids, then of EOS where there is one; their sum is log_prob
+
+    __repr__ = short_repr
 
 
 def hypothesis_of(ids: list[int], token_log_probs: list[float], power: float, finished: bool) -> Hypothesis:
@@ -60,6 +63,8 @@ class Observer:
     Without an observer nothing is computed for it. N rows are sequences that are being written; with beams, row b·K + k
     is beam k of sentence b. Arrays are valid until the method returns, and must not be changed: copy what you keep.
     """
+
+    __repr__ = short_repr
 
     def scored(self, owners: Array, logits: Array, normalizers: Array) -> None:
         """Receive the model's own scores of the next token: logits (N, V), log Σ exp of each row (N,).

@@ -9,6 +9,7 @@ import numpy as np
 
 from toolkit.decoding.cache import Cache
 from toolkit.decoding.step import PackedWeights, Step
+from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq, source_rows
@@ -71,6 +72,8 @@ class PrefixCache:
     It belongs to one model and to one sequence that is written; where the model has been trained since, it is emptied.
     Whatever interrupts the reading or writing, its contents are right.
     """
+
+    __repr__ = short_repr
 
     def __init__(self, model: GPT):
         self.pool, self.packed = Pool(), PackedWeights()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolkit.display import counted
+from toolkit.display import counted, short_repr
 from toolkit.errors import DataError
 from toolkit.evaluation.scores import stripped
 from toolkit.tokenization.normal_form import normal_form
@@ -38,6 +38,8 @@ class Baseline:
     translations: list[str]
     similarity: float
     verbatim: int
+
+    __repr__ = short_repr
 
 
 def look_up(sources: Sequence[str], train_sources: Sequence[str], train_targets: Sequence[str]) -> Baseline:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from toolkit.display import short_repr
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, new_directory
 from toolkit.interop import ctranslate2
@@ -43,6 +44,8 @@ class Exchanged(NamedTuple):
     model: Model
     name: str  # what it is elsewhere, such as "MarianMTModel"
     notes: list[str]  # differences from the model that it was, in sentences
+
+    __repr__ = short_repr
 
 
 def import_model(

@@ -8,6 +8,7 @@ the transformer of 003.
 from dataclasses import dataclass
 from typing import Literal
 
+from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
 from toolkit.models.base import ModelConfig
 from toolkit.nn.attention import SelfAttention
@@ -31,6 +32,8 @@ class AutoEncoderConfig(ModelConfig):
     norm_position: Literal["pre", "post", "none"] = "post"
     bias: bool = True  # biases in linear maps and norms
     positions: Literal["sinusoidal", "none"] = "sinusoidal"  # what is added to the vectors
+
+    __repr__ = short_repr
 
 
 class AutoEncoder(Model):

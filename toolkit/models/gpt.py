@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from toolkit.display import short_repr
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
@@ -81,6 +82,8 @@ class GPTConfig(ModelConfig):
     activation_dropout: float = 0.0
     residual_dropout: float = 0.0
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         """Raises ConfigError where settings do not fit."""
         super().__post_init__()
@@ -120,6 +123,8 @@ class GPTBatch(NamedTuple):
     labels: Array  # (N,) ids
     rows: Rows
     scored: Array | None = None  # (M,) the rows whose labels count, ascending; None: all. The others are only read.
+
+    __repr__ = short_repr
 
 
 def text_batch(texts: Sequence[Array]) -> GPTBatch:

@@ -8,6 +8,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TypeVar
 
+from toolkit.display import short_repr
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT, GPTConfig, Trunk
@@ -23,10 +24,14 @@ Config = TypeVar("Config", bound=GPTConfig)
 class RewardConfig(GPTConfig):
     """The shape of a `RewardModel`: that of the language model whose trunk it begins with."""
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class ActorCriticConfig(GPTConfig):
     """The shape of both parts of an `ActorCritic`."""
+
+    __repr__ = short_repr
 
 
 class RewardModel(Model):

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
 from toolkit.models.base import InputEmbedding, ModelConfig, added_positions
@@ -45,6 +46,8 @@ class Seq2SeqConfig(ModelConfig):
     activation_dropout: float = 0.1
     residual_dropout: float = 0.1
 
+    __repr__ = short_repr
+
     def has_bias(self, part: str) -> bool:
         """True where the maps of "attention" or "feed_forward", or the layer "norms", have biases: all, or none."""
         return self.bias
@@ -61,6 +64,8 @@ class Seq2SeqBatch(NamedTuple):
     inputs: Array  # (N,) ids
     labels: Array  # (N,) ids
     rows: Rows
+
+    __repr__ = short_repr
 
 
 def source_rows(sources: Sequence[Sequence[int] | Array]) -> tuple[Array, Rows]:

@@ -41,6 +41,9 @@ class Pool:
         self._stagger = itertools.cycle(range(0, 4096, 320))
         self.allocated = 0  # bytes taken from the system so far
 
+    def __repr__(self) -> str:
+        return f"<Pool: {self.allocated:,} bytes>"
+
     def empty(self, shape: tuple[int, ...], dtype: type = np.float32) -> np.ndarray:
         """An array of this shape with arbitrary contents."""
         size = math.prod(shape) * np.dtype(dtype).itemsize

@@ -40,6 +40,9 @@ class Parameter:
         self.size, self.initial = math.prod(shape), initial
         self.decay = len(shape) > 1 if decay is None else decay
 
+    def __repr__(self) -> str:
+        return f"<Parameter: {self.shape}{', ' + str(self.data.dtype) if hasattr(self, 'data') else ''}>"
+
     def view(self, stretch: Array) -> Array:
         """Its own part of a vector in its own shape."""
         if self.transposed:
@@ -53,6 +56,11 @@ class Module:
     A module remembers nothing between calls: what a pass needs later goes on the `Tape`. It may therefore be called
     twice in one pass, or by two workers at once.
     """
+
+    def __repr__(self) -> str:
+        count = sum(parameter.size for parameter in self.parameters().values())
+        config = f", {self.config!r}" if hasattr(self, "config") else ""
+        return f"<{type(self).__name__}: {count:,} parameters{config}>"
 
     def parameters(self, prefix: str = "") -> dict[str, Parameter]:
         """Every parameter by its dotted name. One that is shared appears once, under the first of its names."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toolkit.display import counted
 from toolkit.functional.arrays import Array
 
 # A span's scores are computed, normalised and used up before the next span's: this many of them per head stay in the
@@ -66,6 +67,9 @@ class Rows:
         self.memory, self.memory_of = memory, memory_of
         self.cache = cache
         self.starts = np.cumsum(self.lengths) - self.lengths
+
+    def __repr__(self) -> str:
+        return f"<Rows: {counted(self.total, 'row')} of {counted(len(self.lengths), 'sequence')}>"
 
     @property
     def total(self) -> int:

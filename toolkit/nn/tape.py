@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toolkit.display import counted, short_repr
 from toolkit.functional.arrays import Array, Saved
 from toolkit.functional.dropout import keep_mask
 from toolkit.nn.memory import Pool
@@ -28,6 +29,8 @@ class Record(NamedTuple):
     value: Array
     where: Any  # what part of the batch it belongs to, as the module says
 
+    __repr__ = short_repr
+
 
 class Recorder:
     """Copies of what some modules show during a pass, in order.
@@ -40,6 +43,9 @@ class Recorder:
         self._owners = None if owners is None else set(owners)
         self._names = None if names is None else set(names)
         self.records: list[Record] = []
+
+    def __repr__(self) -> str:
+        return f"<Recorder: {counted(len(self.records), 'record')}>"
 
     def wants(self, owner: Module, name: str) -> bool:
         """True for a value that would be kept: others that only a recorder needs are not computed."""
@@ -102,6 +108,9 @@ class Tape:
         self._dropout = dropout
         self._recorder = recorder
         self._saved: list[tuple[Any, Saved]] = []
+
+    def __repr__(self) -> str:
+        return f"<Tape: {counted(len(self._saved), 'saved value') if self.keeps else 'keeps nothing'}>"
 
     @property
     def keeps(self) -> bool:

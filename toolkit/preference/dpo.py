@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from toolkit.display import short_repr
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
 from toolkit.functional.losses import preference_loss, preference_loss_backward
@@ -29,6 +30,8 @@ class DPOConfig:
 
     beta: float = 1.0  # how dearly the model pays for leaving the reference; the reward is β log(π / π_ref)
     supervised: float = 3.0  # weight of the chosen reply's likelihood beside it; 0: the loss as it was published
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         """Raise ConfigError where a setting is out of range."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolkit.data.preferences import Preference, read_preferences
+from toolkit.display import short_repr
 from toolkit.errors import DataError
 from toolkit.functional.arrays import Array
 from toolkit.functional.losses import preference_loss, preference_loss_backward
@@ -23,6 +24,8 @@ class PairExample(NamedTuple):
     prompt: Array  # (P,) ids
     chosen: Array  # (T,) ids
     rejected: Array  # (U,) ids
+
+    __repr__ = short_repr
 
 
 class Pairs(Bucketed, Sequence[PairExample]):

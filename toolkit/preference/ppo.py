@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from toolkit.display import short_repr
 from toolkit.errors import ConfigError, DataError
 from toolkit.functional.arrays import Array
 from toolkit.functional.losses import clipped_policy, clipped_policy_backward, clipped_value, clipped_value_backward
@@ -49,6 +50,8 @@ class PPOConfig:
     max_new_tokens: int = 48  # the longest reply, end marker included
     unfinished: float = -1.0  # score of a reply that does not end by itself; the reward model's lie around 0, ± 1
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
         """Raise ConfigError where a setting is out of range."""
         check_ranges(self, _RANGES)
@@ -78,6 +81,8 @@ class Rollout(NamedTuple):
     values: Array  # (T,) of the critic then
     advantages: Array  # (T,) normalised over the iteration
     returns: Array  # (T,) what the critic should have said
+
+    __repr__ = short_repr
 
 
 class PolicySums(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 
 from toolkit.decoding import ContinuationConfig
 from toolkit.decoding.generation import generate
+from toolkit.display import short_repr
 from toolkit.errors import DataError
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT, GPTBatch, GPTConfig
@@ -32,6 +33,8 @@ class Reply(NamedTuple):
 
     ids: Array  # (T,), the end marker included where it was written
     ended: bool  # by its end marker, not by the length limit
+
+    __repr__ = short_repr
 
 
 class Episode(NamedTuple):

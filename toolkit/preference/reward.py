@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from toolkit.display import short_repr
 from toolkit.errors import DataError, ModelError
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
@@ -47,6 +48,8 @@ _MOST = 256
 
 class ModelScore:
     """The reward of a reward model, shifted and scaled: (r - mean) / std.  A `Score`; see `normalized_score`."""
+
+    __repr__ = short_repr
 
     def __init__(self, model: RewardModel, mean: float = 0.0, std: float = 1.0):
         self._model, self.mean, self.std = model, mean, std

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from toolkit.data.embedded import CORPORA
 from toolkit.data.lines import read_lines
 from toolkit.data.sentences import sentence_ids
-from toolkit.display import aligned
+from toolkit.display import aligned, short_repr
 from toolkit.errors import DataError
 from toolkit.explain.logs import read_log
 from toolkit.explain.parameters import Movement, moved_in_all, movement_rows, movements
@@ -67,6 +67,8 @@ class Settings(Recipe):
     """Number of training sentences that are used, drawn at random."""
     model: AutoEncoderConfig = field(default_factory=AutoEncoderConfig)
     training: TrainingConfig = field(default_factory=lambda: TRAINING)
+
+    __repr__ = short_repr
 
     def check(self) -> None:
         super().check()

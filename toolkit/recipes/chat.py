@@ -14,7 +14,7 @@ from toolkit.api import load_language_model
 from toolkit.data.conversation_corpus import ConversationCorpus
 from toolkit.data.conversations import Question, read_conversations
 from toolkit.data.embedded import CORPORA
-from toolkit.display import aligned
+from toolkit.display import aligned, short_repr
 from toolkit.evaluation import replies
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
@@ -64,6 +64,8 @@ class Settings(Recipe):
     training: TrainingConfig = field(default_factory=lambda: TRAINING)
 
     deciding: ClassVar = ("conversations",)
+
+    __repr__ = short_repr
 
     @classmethod
     def defaults(cls, given: Mapping[str, Any]) -> "Settings":

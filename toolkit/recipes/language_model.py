@@ -13,6 +13,7 @@ from toolkit.data.embedded import embedded
 from toolkit.data.text_corpus import TextCorpus
 from toolkit.data.texts import TextSource, open_texts
 from toolkit.decoding import ContinuationConfig
+from toolkit.display import short_repr
 from toolkit.errors import ConfigError
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
@@ -96,6 +97,8 @@ class Settings(Recipe):
     training: TrainingConfig = field(default_factory=lambda: STORY_TRAINING)
 
     deciding: ClassVar = ("start", "text", "data", "preset")
+
+    __repr__ = short_repr
 
     @classmethod
     def defaults(cls, given: Mapping[str, Any]) -> "Settings":

@@ -16,7 +16,7 @@ from toolkit.api import load_language_model
 from toolkit.data.conversations import Question
 from toolkit.data.embedded import CORPORA
 from toolkit.data.preferences import read_preferences
-from toolkit.display import aligned
+from toolkit.display import aligned, short_repr
 from toolkit.errors import ModelError
 from toolkit.evaluation import replies
 from toolkit.language_model import LanguageModel
@@ -79,6 +79,8 @@ class Settings(Recipe):
     training: TrainingConfig = field(default_factory=lambda: TRAINING["ppo"])
 
     deciding: ClassVar = ("method", "preferences")
+
+    __repr__ = short_repr
 
     @classmethod
     def defaults(cls, given: Mapping[str, Any]) -> "Settings":

@@ -12,6 +12,7 @@ import numpy as np
 from toolkit import display
 from toolkit.data.embedded import make_embedded
 from toolkit.data.lines import digest_of_files, refuse_pipe
+from toolkit.display import short_repr
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.files import check_new_directory, new_directory
 from toolkit.models.reward import ActorCritic
@@ -47,6 +48,8 @@ class Recipe:
     """Print results only."""
 
     deciding: ClassVar[tuple[str, ...]] = ()  # names of settings on which the defaults of others depend
+
+    __repr__ = short_repr
 
     @classmethod
     def defaults(cls, given: Mapping[str, Any]) -> Self:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from toolkit.display import aligned
+from toolkit.display import aligned, short_repr
 from toolkit.explain.logs import read_log
 from toolkit.explain.parameters import checked_gradients, gradient_rows
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
@@ -53,6 +53,8 @@ class Settings(Recipe):
     """Vectors of a sequence."""
     model: AutoEncoderConfig = field(default_factory=lambda: MODEL)
     training: TrainingConfig = field(default_factory=lambda: TRAINING)
+
+    __repr__ = short_repr
 
     def check(self) -> None:
         """Raise MemoryError too, for vectors that no memory holds."""

@@ -17,6 +17,7 @@ from toolkit.data.pair_corpus import PairCorpus
 from toolkit.data.pairs import PairSource, open_sources
 from toolkit.data.sentences import SubwordSampler, spaced
 from toolkit.decoding import GenerationConfig
+from toolkit.display import short_repr
 from toolkit.evaluation.scores import bleu_chrf
 from toolkit.models.reward import copy_values
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
@@ -104,6 +105,8 @@ class Settings(Recipe):
     training: TrainingConfig = field(default_factory=lambda: SHORT_TRAINING)
 
     deciding: ClassVar = ("start", "source", "data")
+
+    __repr__ = short_repr
 
     @classmethod
     def defaults(cls, given: Mapping[str, Any]) -> "Settings":

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
+from toolkit.display import short_repr
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization.normal_form import normal_form
 from toolkit.tokenization.special import ASSISTANT, BOS, CONTROL_IDS, END, EOS, SYSTEM, USER
@@ -51,12 +52,16 @@ class Message:
     role: Role
     content: str
 
+    __repr__ = short_repr
+
 
 class Encoded(NamedTuple):
     """A conversation as ids, and which of them a model is taught to write: one flag for each id."""
 
     ids: list[int]
     supervised: list[bool]
+
+    __repr__ = short_repr
 
 
 class ChatTemplate:
@@ -68,6 +73,8 @@ class ChatTemplate:
     Control symbols stand where no text that a user types can yield one. In the plain form each message is a paragraph
     that begins with its role, and contents are escaped: no line of them begins with a role.
     """
+
+    __repr__ = short_repr
 
     def __init__(self, name: TemplateName, tokenizer: Tokenizer, begin: bool):
         """Encode what stands around contents. begin: whether conversations begin with BOS."""

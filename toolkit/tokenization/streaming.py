@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
+from toolkit.display import short_repr
 from toolkit.errors import ConfigError
 from toolkit.tokenization.normal_form import normal_form, text_list
 from toolkit.tokenization.tokenizer import Tokenizer, replace_invalid
@@ -44,6 +45,8 @@ class Detokenizer:
     next token shows that it is whole. (A mark that follows a Latin letter comes out after it: normal form C has a code
     point for nearly every such pair.)
     """
+
+    __repr__ = short_repr
 
     def __init__(self, tokenizer: Tokenizer, stops: Sequence[str] = ()):
         """Begin a text. Raises as `StopStrings` for stop strings that are none."""
@@ -96,6 +99,8 @@ class StopStrings:
     Stop strings are put into Unicode normal form C, which is what tokenizers write, and compared code point by code
     point: "e" is not found in "é", and क is found in कि.
     """
+
+    __repr__ = short_repr
 
     def __init__(self, stops: Sequence[str]):
         """Take stop strings. Raises ConfigError for an empty one and for no list, DataError for what is no text."""

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.files import atomic_writer
 from toolkit.tokenization.languages import Languages
@@ -56,6 +57,9 @@ class Tokenizer(ABC):
     optional: ClassVar[Mapping[str, Schema]] = {}  # those that it may have
 
     languages: Languages | None = None  # of a model that knows several, whose texts begin with the token of theirs
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {counted(self.vocab_size, 'token')}>"
 
     @property
     def source(self) -> "Tokenizer":

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from safetensors.numpy import save
 
+from toolkit.display import short_repr
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.models.autoencoder import AutoEncoder
@@ -71,6 +72,8 @@ class Checkpoint(NamedTuple):
     raw: Array | None  # the parameters themselves, where the run averages its weights
     directory: Path
     note: str = ""  # what the user should know about the choice of this checkpoint
+
+    __repr__ = short_repr
 
 
 def write_training(

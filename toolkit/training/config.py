@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from toolkit.display import short_repr
 from toolkit.errors import ConfigError
 from toolkit.models import older
 from toolkit.parallel import available_cores
@@ -50,6 +51,8 @@ class TrainingConfig:
     keep: int = 1  # last checkpoints that are kept, beside the best
     seed: int = 1  # of initial values, data order and dropout
     workers: int = field(default_factory=lambda: min(available_cores(), 4))  # processes; the results depend on it
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         """Raise ConfigError where a setting is out of range."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toolkit.data.batches import epoch_batches, split_batch
+from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
 from toolkit.nn.memory import Pool
@@ -33,6 +34,8 @@ class Bucketed:
     """
 
     repeats: Array | None = None
+
+    __repr__ = short_repr
 
     def __init__(self, examples: Sequence[Any], repeats: Array | None = None):
         self.examples, self.repeats = examples, repeats
@@ -67,6 +70,8 @@ class Task:
     def __init__(self, train: Any, valid: Any, smoothing: float = 0.0, prior: Array | None = None):
         self.sets: dict[str, Any] = {"train": train, "valid": valid}
         self.smoothing, self.prior = smoothing, prior
+
+    __repr__ = short_repr
 
     def batches(self, epoch: int, tokens_per_batch: int, seed: int) -> Sequence[Share]:
         """Return the batches of one epoch, counted from 0; the same arguments give the same, as a resumed run needs."""

@@ -70,6 +70,9 @@ class Trainer:
         self._show = not quiet and sys.stderr is not None and sys.stderr.isatty()
         self._quiet, self._start = quiet, start
 
+    def __repr__(self) -> str:
+        return f"<Trainer: {type(self.model).__name__}, update {self.state.update:,} of {self.config.updates:,}>"
+
     def train(self, saved: Checkpoint | None = None) -> TrainerState:
         """Train to the last update, or until validation stops improving, or until a signal; everything is saved then.
 

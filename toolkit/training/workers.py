@@ -126,6 +126,9 @@ class Workers:
         self.model, self.shared = self._local.model, self._local.shared
         self._others: list[parallel.Process] = []
 
+    def __repr__(self) -> str:
+        return f"<Workers: {self.count}, {type(self.model).__name__}>"
+
     def __enter__(self) -> "Workers":
         self._limits = threadpool_limits(1)
         for index in range(1, self.count):

@@ -7,6 +7,7 @@ numbers themselves, in full; how many of them fit, and to how many decimals, is 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
 
 
@@ -16,12 +17,16 @@ class Text:
 
     text: str
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class Formula:
     """One or several lines of mathematics in Unicode, as docstrings have them."""
 
     text: str
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,8 @@ class Code:
 
     text: str
     where: str = ""  # "toolkit/functional/linear.py:12", or nothing
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,8 @@ class Numbers:
     digits: int = 3
     note: str = ""
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class Heat:
@@ -55,12 +64,16 @@ class Heat:
     hidden: Array | None = None  # (T, S), true where a mask forbids to look
     note: str = ""
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class Maps:
     """Several heat maps of the same rows and columns, such as those of all heads: small, side by side."""
 
     maps: Sequence[Heat]
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)
@@ -73,6 +86,8 @@ class Bars:
     chosen: Sequence[int] = ()
     note: str = ""
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class Table:
@@ -81,6 +96,8 @@ class Table:
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     left: Sequence[int] = (0,)  # columns whose cells stand at the left
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)
@@ -94,6 +111,8 @@ class Curves:
     log_x: bool = False
     log_y: bool = False
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class Branch:
@@ -104,6 +123,8 @@ class Branch:
     state: str = "kept"  # "kept", "dropped", "ended", "chosen"
     branches: Sequence["Branch"] = ()
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -111,6 +132,8 @@ class Tree:
 
     name: str
     root: Branch
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)
@@ -123,6 +146,8 @@ class Erratum:
     computed: str
     why: str = ""
 
+    __repr__ = short_repr
+
 
 Block = Text | Formula | Code | Numbers | Heat | Maps | Bars | Table | Curves | Tree | Erratum
 
@@ -133,6 +158,8 @@ class Section:
 
     title: str
     blocks: Sequence[Block]
+
+    __repr__ = short_repr
 
     def __init__(self, title: str, *blocks: "Block | str | Sequence | None"):
         object.__setattr__(self, "title", title)
@@ -155,3 +182,5 @@ class Page:
     about: str
     sections: Sequence[Section]
     cut: Sequence[str] = ()  # one sentence for each thing that is not shown, or not read
+
+    __repr__ = short_repr
