@@ -173,6 +173,7 @@ def foreign_models() -> dict[str, Foreign]:
     plain = {"vocab_size": 40, "hidden_size": 8, "num_hidden_layers": 1, "intermediate_size": 12}
     plain |= {"num_attention_heads": 4, "num_key_value_heads": 2}
     mistral, qwen2 = hf.MistralConfig(**plain, sliding_window=24), hf.Qwen2Config(**plain)
+    qwen3 = hf.Qwen3Config(**plain, head_dim=2)
     wide = {"hidden_size": 8, "word_embed_proj_dim": 8, "ffn_dim": 12, "num_hidden_layers": 1, "num_attention_heads": 2}
     opt = hf.OPTConfig(vocab_size=40, **wide, max_position_embeddings=32)
     bigcode = hf.GPTBigCodeConfig(vocab_size=40, n_embd=8, n_layer=1, n_head=2, n_positions=32)
@@ -190,6 +191,7 @@ def foreign_models() -> dict[str, Foreign]:
         "llama": Foreign(hf.LlamaForCausalLM, llama, {0: unk, 1: "<s>", 2: end}, marks, ("float32", "bfloat16")),
         "mistral": Foreign(hf.MistralForCausalLM, mistral, {0: unk, 1: "<s>", 2: end}, marks, ("float16",)),
         "qwen2": Foreign(hf.Qwen2ForCausalLM, qwen2, {5: "<|endoftext|>"}, one, ("float32",)),
+        "qwen3": Foreign(hf.Qwen3ForCausalLM, qwen3, {5: "<|endoftext|>"}, one, ("bfloat16",)),
         "opt": Foreign(hf.OPTForCausalLM, opt, {1: pad, 2: end}, ended, ("float32",)),
         "gpt_bigcode": Foreign(hf.GPTBigCodeForCausalLM, bigcode, {5: "<|endoftext|>"}, one, ("float32",)),
         "m2m100": Foreign(

@@ -26,7 +26,7 @@ from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
 FIXTURES = Path(__file__).parent / "fixtures" / "ctranslate2"
 TRANSLATORS = ["marian-int8", "marian-int16", "pegasus-float32", "pegasus-float16", "m2m100-float32"]
 LANGUAGE_MODELS = [
-    *("gpt2-float32", "llama-float32", "llama-bfloat16", "mistral-float16", "qwen2-float32"),
+    *("gpt2-float32", "llama-float32", "llama-bfloat16", "mistral-float16", "qwen2-float32", "qwen3-bfloat16"),
     *("opt-float32", "gpt_bigcode-float32"),
 ]
 TOKENS = [*SPECIAL_TOKENS, *(f"t{index}" for index in range(16, 30))]
