@@ -86,7 +86,7 @@ class Recipe:
 
     def settings(self, data: Mapping[str, str], leave_out: Sequence[str] = (), **changed: Any) -> dict[str, Any]:
         """Return everything that decides the result, for the run to keep; `data` are digests of what is read."""
-        left_out = {"run", "resume", "seeds", "config", "export", "quiet", *leave_out}
+        left_out = {*OF_ONE_RUN, *leave_out}
         own = {name: value for name, value in asdict(self).items() if name not in left_out} | changed
         own = {KEPT_AS.get(name, name): _plain(value) for name, value in own.items()}
         return own | {"data": dict(data)}
@@ -181,6 +181,9 @@ class Recipe:
         for line in () if self.quiet else lines:
             display.tell(line)
 
+
+# Settings that say where and how a run is made, and not what it gives: settings.json has none of them.
+OF_ONE_RUN = ("run", "resume", "seeds", "config", "export", "quiet")
 
 KEPT_AS = {"data": "tables", "valid_data": "valid_tables"}  # "data" has the digests
 
