@@ -4,6 +4,7 @@ The fixtures were made by CTranslate2's own converters, with what it says of som
 """
 
 import json
+import shutil
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,24 @@ def test_special_tokens_are_found(name: str) -> None:
     }.get(name.partition("-")[0], [None, "<|endoftext|>", "<|endoftext|>", "<|endoftext|>"])
     if name in LANGUAGE_MODELS:
         assert reading.config.begin == name.startswith(("llama", "mistral"))
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("mistral-float16", None), ("opt-float32", "</s>"), ("gpt2-float32", "w7")]
+)
+def test_a_tokenizer_beside_a_model_says_what_texts_begin_with(name: str, first: str | None, tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / name, tmp_path / "model")
+    names = read(tmp_path / "model").tokens
+    content: dict[str, Any] = {"model": {"vocab": {token: index for index, token in enumerate(names)}}}
+    if first:
+        special = {first: {"id": first, "ids": [names.index(first)], "tokens": [first]}}
+        single = [{"SpecialToken": {"id": first, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+        content["post_processor"] = {"type": "TemplateProcessing", "single": single, "special_tokens": special}
+    (tmp_path / "model" / "tokenizer.json").write_text(json.dumps(content))
+    reading = read(tmp_path / "model")
+    assert reading.config.begin == (first is not None)
+    if first:
+        assert reading.vocabulary.rows[BOS] == names.index(first)
 
 
 @pytest.mark.parametrize("name", ["pegasus-float32", "pegasus-float16", "gpt2-float32", "llama-float32"])

@@ -45,6 +45,7 @@ from toolkit.interop.tokenizer_reading import (
     SOURCE_FILE,
     TARGET_FILE,
     TokenizerDirectory,
+    beginning,
     own_end,
     sentencepiece_tokenizer,
 )
@@ -156,9 +157,10 @@ class StoredModel(NamedTuple):
 def read(directory: Path, end_token: str | None = None) -> StoredModel:
     """Read a model of a published or an own directory, whatever type of numbers its weights are stored in.
 
-    Two vocabularies become one. Not everything is in a directory: rotary positions have no context, so
-    2,048 is taken, and 1,024 where positions are computed. Ours read sources with an end mark, as most models do; some
-    (OpenNMT-py's) are trained without one, and nothing says so.
+    Two vocabularies become one. A tokenizer beside a language model decides if its texts begin with a token. Not
+    everything is in a directory: rotary positions have no context, so 2,048 is taken, and 1,024 where positions are
+    computed. Ours read sources with an end mark, as most models do; some (OpenNMT-py's) are trained without one, and
+    nothing says so.
 
     end_token: what texts of a language model end with, whatever is said elsewhere.
 
@@ -187,11 +189,14 @@ def read(directory: Path, end_token: str | None = None) -> StoredModel:
     if own.is_own:
         config, vocabulary = own.with_own(config), Vocabulary.own(len(tokens))
     else:
-        vocabulary = _plan(source, settings, tokens)
-        if isinstance(config, GPTConfig):  # where a token ends and begins texts, it stands between them
-            config = replace(config, begin=vocabulary.rows[BOS] not in (-1, vocabulary.rows[EOS]))
+        begin, first = (None, None) if translates else beginning(TokenizerDirectory(own, len(tokens)), tokens)
+        vocabulary = _plan(source, settings, tokens, first)
+        if begin is None:  # where a token ends and begins texts, it stands between them
+            begin = vocabulary.rows[BOS] not in (-1, vocabulary.rows[EOS])
+        if isinstance(config, GPTConfig):
+            config = replace(config, begin=begin)
         if end_token is not None:
-            vocabulary = _plan(source, settings | {"eos_token": end_token}, tokens)
+            vocabulary = _plan(source, settings | {"eos_token": end_token}, tokens, first)
     source.check_all_taken()
     if OUTPUT_BIAS in arrays:  # some forbid a token by -inf
         arrays[OUTPUT_BIAS] = np.maximum(arrays[OUTPUT_BIAS], np.float32(ABSENT))
@@ -242,13 +247,18 @@ def _in_halves(array: Array, config: GPTConfig) -> Array:
     return array[..., columns]
 
 
-def _plan(source: VariableSource, settings: dict[str, Any], tokens: list[str]) -> Vocabulary:
-    """Find the special tokens of a model from elsewhere, by what its settings call them."""
+def _plan(source: VariableSource, settings: dict[str, Any], tokens: list[str], first: int | None = None) -> Vocabulary:
+    """Find the special tokens of a model from elsewhere, by what its settings call them.
+
+    first: the id that texts begin with, if a tokenizer says it.
+    """
     ids = {token: index for index, token in reversed(list(enumerate(tokens)))}
     unk, bos, eos = (settings.get(f"{name}_token", usual) for name, usual in _SPECIAL.items())
     if source.specification == spec.SEQ2SEQ[0]:
         bos = settings.get("decoder_start_token", "<s>")
     found = {"unk": ids.get(str(unk)), "bos": ids.get(str(bos)), "eos": ids.get(str(eos))}
+    if first is not None:
+        found["bos"] = first
     if source.number("decoder/start_from_zero_embedding", 0):
         found["bos"] = None  # a row of zeros
     elif source.specification == spec.SEQ2SEQ[0] and found["bos"] is None:
