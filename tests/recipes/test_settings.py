@@ -143,6 +143,7 @@ def test_a_value_of_another_type_is_told(given: dict[str, Any], told: str) -> No
             r"settings\.json: training\.seed is 'a': it must be a",
         ),
         ('{"training": {"updates": {"a": 1}}}', ConfigError, "has 'training.updates.a', which is no setting"),
+        ('{"run": "elsewhere"}', ConfigError, "has 'run', which no run writes there: take it out"),
         ('{"training": null}', ConfigError, r"settings\.json: training is None: give a mapping"),
     ],
 )

@@ -16,7 +16,7 @@ from toolkit.data.embedded import CORPORA
 from toolkit.display import meant
 from toolkit.errors import ConfigError
 from toolkit.models.storage import read_json
-from toolkit.recipes.recipe import KEPT_AS, Recipe, refuse, settings_file
+from toolkit.recipes.recipe import KEPT_AS, OF_ONE_RUN, Recipe, refuse, settings_file
 from toolkit.training.config import flat_settings
 from toolkit.training.run import SETTINGS_FILE
 
@@ -65,6 +65,10 @@ def read_settings(kind: type[Recipe], path: Path) -> dict[str, Any]:
     names = {kept: name for name, kept in KEPT_AS.items()}
     found = flat_settings(read_json(path, "run"))
     own = {names.get(name, name): value for name, value in found.items() if not name.startswith(DIGESTS)}
+    if one := next((name for name in OF_ONE_RUN if name in own), None):
+        raise ConfigError(
+            f"{path} has {one!r}, which no run writes there: take it out, and give --{one} if it is meant"
+        )
     if strange := unknown(kind, own):
         name, near = strange
         question = f"did you mean {near!r}?" if near else "is it of another recipe?"
