@@ -73,7 +73,7 @@ class TranslationReader(TextModel):
         """
         for number, text in enumerate(texts, start=1):
             if len(text) > CHARACTERS_OF_A_TOKEN * READING_LIMIT:
-                raise LengthError(f"{where(number)} has {len(text)} characters: translate it sentence by sentence")
+                raise LengthError(f"{where(number)} has {len(text)} characters: divide it")
         language = self.language("source" if source else "target")
         begin = [] if language is None else [language]
         ids = [without_eos(own) for own in self._tokenized(texts, where, source)]  # EOS is there where texts are ids
@@ -170,10 +170,8 @@ class TranslationReader(TextModel):
     def _check_lengths(self, ids: list[list[int]], where: Where) -> None:
         for number, own in enumerate(ids, start=1):
             if len(own) + 1 > self.limit:  # EOS counts
-                raise LengthError(
-                    f"{where(number)} has {counted(len(own), 'token')}, the model reads {self.limit - 1} at most: "
-                    "translate it sentence by sentence"
-                )
+                tokens, most = counted(len(own), "token"), self.limit - 1
+                raise LengthError(f"{where(number)} has {tokens}, the model reads {most} at most: divide it")
 
     def _prefix_ids(self, prefixes: Sequence[str], config: GenerationConfig, where: Where) -> list[list[int]]:
         most = self.model.config.max_length - max(config.shortest, 1) - bool(self._languages)

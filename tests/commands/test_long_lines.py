@@ -60,7 +60,7 @@ def test_a_line_that_is_cut_off_is_its_longest_beginning(translate, file, tiny_m
         assert records[place]["translations"][0]["text"] == translator.translate(source, max_new_tokens=5)
     kept = records[1]["source"]
     assert LONG[len(kept)] == " "  # a whole word is the last one
-    with pytest.raises(toolkit.errors.DataError, match="sentence by sentence"):
+    with pytest.raises(toolkit.errors.DataError, match="at most: divide it"):
         translator.translate(f"{kept} xq")
     assert found.err.startswith("toolkit: 3 lines too long for the model were cut off: the first is")
 
