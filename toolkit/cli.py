@@ -32,6 +32,7 @@ VERBS = {
     "models": ("models.Models", "List the models there are: kind, languages, size, scores."),
     "presets": ("models.Presets", "Show the named shapes of language models and their sizes."),
     "info": ("models.Info", "Show what a model is, how large it is and how well it did."),
+    "completion": ("completion.Completion", "Write a script by which bash, zsh or fish completes commands."),
     "explain": ("", "Follow a sentence through a model in numbers; check derivatives."),
 }
 

@@ -14,7 +14,7 @@ from typing import Annotated, TypeVar
 from tyro.conf import UseAppendAction, arg
 
 from toolkit.commands.console import emit
-from toolkit.commands.help import flags_of, groups_of, help_page
+from toolkit.commands.help import Group, flags_of, groups_of, help_page
 from toolkit.errors import ConfigError
 
 T = TypeVar("T")
@@ -78,6 +78,12 @@ def parse_flags(command: type[T] | T, program: str, arguments: Sequence[str]) ->
         sys.exit(0)
     complaint = "\n".join(line.strip("│| ") for line in complaint.splitlines() if re.search(r"\w", line))
     raise ConfigError(f"{_sentence(complaint, flags_of(groups_of(page)), command)} (see {program} --help)")
+
+
+def flag_groups(command: type) -> list[Group]:
+    """List the flags and words of a command, as its help page has them."""
+    with _wide_page():
+        return groups_of(_printed(redirect_stdout, command, "toolkit", ["--help"]))
 
 
 def _read(command: type[T] | T, program: str, arguments: Sequence[str]) -> T:
