@@ -3,6 +3,7 @@
     python recipes/language_model.py                                   # little stories in English, under five minutes
     python recipes/language_model.py --language ne                     # in Nepali
     python recipes/language_model.py --text my.txt                     # your own text: a file, several, a folder
+    python recipes/language_model.py --start stories --text my.txt     # a model that knows something already
     python recipes/language_model.py --preset nanogpt-cpu --text shakespeare.txt
     python recipes/language_model.py --preset chat --run checkpoints/base   # what recipes/chat.py goes on with
 

@@ -164,6 +164,7 @@ def test_a_model_from_elsewhere_goes_back_as_what_it_was(room, tiny_model, make)
     command = make(room, tiny_model)
     edit(room / "theirs", num_beams=3, length_penalty=0.5)
     name = import_model("theirs", "start").name
+    assert obey(f"{command} --start start --run no --training.subword-alpha 0.1") == 2  # in a sentence, before training
     assert obey(f"{command} --start start --run run") == 0
     assert losses()[-1] < losses()[0]
     run, start = toolkit.load("run"), toolkit.load("start")
@@ -185,6 +186,26 @@ def test_a_model_from_elsewhere_goes_back_as_what_it_was(room, tiny_model, make)
     assert greedy(back) == greedy(run)
     compare_with_transformers(run)
     compare_with_ctranslate2(run)
+
+
+def test_of_a_model_that_knows_languages_each_side_begins_with_its_own(room, tiny_model, capsys):
+    command = marian(room, tiny_model)
+    import_model("theirs", "start")
+    path = Path("start", "tokenizer.json")
+    languages = {"ids": {"eng_Latn": 20, "npi_Deva": 21}, "source": None, "target": None}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"languages": languages}))
+    assert obey(f"{command} --start start --run run") == 2
+    assert "--source-language" in capsys.readouterr().err
+    assert obey(f"{command} --start start --run run --source-language eng --target-language ne") == 0
+    stores = [RaggedStore(Path("run", "data", "ids", f"train.{side}")) for side in ("source", "target")]
+    assert [{ids[0] for ids in store} for store in stores] == [{20}, {21}]
+    run = toolkit.load("run")
+    assert (run.tokenizer.languages.source, run.tokenizer.languages.target) == ("eng_Latn", "npi_Deva")
+    assert run.translate_n(ENGLISH[0])[0].ids[0] == 21
+    assert obey(f"{PAIRS} --start {tiny_model} --run other --source-language en") == 2
+    assert "has no languages to choose" in capsys.readouterr().err
+    assert obey(f"{PAIRS} --run other --target-language en") == 2
+    assert "are for a model that --start gives" in capsys.readouterr().err
 
 
 def texts_of(model):

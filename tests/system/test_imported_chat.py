@@ -58,7 +58,7 @@ def validations(run):
 
 @pytest.mark.parametrize(("make", "template"), [(llama, "control"), (llama, "plain"), (gpt2, "control")])
 def test_an_imported_model_learns_to_converse(room, make, template):
-    import_model(make(room), "imported")
+    name = import_model(make(room), "imported").name
     assert obey(f"{CHAT} --template {template} --run taught") == 0
     found = [each["perplexity"] for each in validations("taught")]
     assert found == sorted(found, reverse=True)
@@ -69,6 +69,7 @@ def test_an_imported_model_learns_to_converse(room, make, template):
     assert obey(DPO) == 0
     assert all(math.isfinite(each["loss"]) for each in validations("liked"))
     there = export_model("taught", "there")
+    assert there.name == export_model("liked", "there-too").name == name
     if template == "plain":
         assert there.notes[0].startswith("no chat template is written")
         return

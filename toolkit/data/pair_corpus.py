@@ -179,7 +179,9 @@ class PairCorpus(Corpus):
         """Write the ids of all pairs, in the place of earlier ones; pairs that are too long are left out and counted.
 
         max_length: the most tokens that either side may have, its end mark included. ignore_case: sources are read in
-        lower case. Raises DataError if no pair is left for one of the sets and if the ids cannot be written.
+        lower case. Of a model that knows several languages, each side begins with the token of its own.
+
+        Raises DataError if no pair is left for one of the sets and if the ids cannot be written.
         """
         settings = {"max_tokens": max_length - 1, "ignore_case": ignore_case, "vocab_size": tokenizer.vocab_size}
         report: dict[str, Any] = {"limits": settings}
@@ -210,8 +212,10 @@ class PairCorpus(Corpus):
             for begin in range(0, len(self._rows[split]), CHUNK):
                 rows = self._rows[split][begin : begin + CHUNK]
                 pairs = list(StoredPairs(**self._texts, rows=rows))
-                sources = sentence_ids(tokenizer.source, (text for text, _ in pairs), ignore_case)
-                targets = sentence_ids(tokenizer, (text for _, text in pairs))
+                known = tokenizer.languages
+                languages = (known.token("source"), known.token("target")) if known else (None, None)
+                sources = sentence_ids(tokenizer.source, (text for text, _ in pairs), ignore_case, languages[0])
+                targets = sentence_ids(tokenizer, (text for _, text in pairs), language=languages[1])
                 fits = np.array([max(len(s), len(t)) < max_length for s, t in zip(sources, targets, strict=True)])
                 for row in rows[~fits].tolist():
                     findings.setdefault("tokens", Finding()).add(self._provenance.place, row)

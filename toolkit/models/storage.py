@@ -33,7 +33,7 @@ Found, Result = TypeVar("Found"), TypeVar("Result")
 FORMAT_VERSION = 2
 CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
 
-_PASSED_ON = "imported_from", "generation"  # metrics that import sets, and export reads
+_PASSED_ON = "imported_from", "generation", "languages"  # metrics that export reads, or `toolkit models`
 _NAME_BYTES = 1 << 12  # of a file that names a checkpoint
 _MOST_REPLACED = 10  # so often another checkpoint may take the place of the one that is read
 _NO_SIZES = ("max_length", "rotary_original_length")  # numbers of a config that ask for no memory
@@ -206,7 +206,7 @@ def read_metrics(directory: Path) -> dict[str, Any]:
 
 
 def read_origin(directory: Path) -> dict[str, Any]:
-    """Read what a model passes on to those that begin as it: where it was imported from, and how its authors decode."""
+    """Read what a model passes on to those that begin as it: its class elsewhere, how its authors decode, languages."""
     return {name: value for name, value in read_metrics(directory).items() if name in _PASSED_ON}
 
 

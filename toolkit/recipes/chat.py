@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from toolkit.api import load_language_model
 from toolkit.data.conversation_corpus import ConversationCorpus
 from toolkit.data.conversations import Question, read_conversations
 from toolkit.data.embedded import CORPORA
@@ -19,7 +18,7 @@ from toolkit.evaluation import replies
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 from toolkit.recipes.recipe import OF_LANGUAGE, Recipe, figures, refuse
-from toolkit.recipes.start import check_reads_text
+from toolkit.recipes.start import read_language_model
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
 from toolkit.tokenization.chat_template import ChatTemplate, make_template
 from toolkit.training.config import TrainingConfig
@@ -90,9 +89,7 @@ class Settings(Recipe):
 
 def train(recipe: Settings, command: str = "") -> Run:
     """One run, from conversations to a model and its replies."""
-    before = load_language_model(recipe.start) if recipe.start else None
-    if before:
-        check_reads_text(before, recipe.start)
+    before = read_language_model(recipe.start) if recipe.start else None
     given, valid, tests = recipe.conversations, recipe.valid_conversations, recipe.tests
     if not given:
         given, valid = EMBEDDED, (DATA / "valid.jsonl",)
@@ -102,6 +99,8 @@ def train(recipe: Settings, command: str = "") -> Run:
     digests = recipe.digests(files, **({"start": before.model} if before else {}))
     changed = {"tests": shown(tests) if tests else "", "style": shown(recipe.style)}
     with recipe.opened(recipe.settings(digests, ["model"] if before else [], **changed), command) as (run, saved):
+        # Replies end with another mark than the texts for which its authors have set how they decode.
+        run.origin = {name: value for name, value in before.origin.items() if name != "generation"} if before else {}
         tokenizer = before.tokenizer if before else learned_tokenizer(recipe, given)
         config = before.model.config if before else replace(recipe.model, vocab_size=tokenizer.vocab_size)
         config = replace(config, template=recipe.template)  # from now on it knows one

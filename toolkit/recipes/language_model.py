@@ -52,7 +52,7 @@ class Settings(Recipe):
         "",
         "--run ne --language ne",
         "--run book --text book.txt",
-        "--preset chat --run base",
+        "--run tuned --start stories --text book.txt",
     )
 
     run: Path = Path("checkpoints/language-model")

@@ -22,6 +22,7 @@ from toolkit.evaluation import replies
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT
 from toolkit.models.reward import RewardConfig, RewardModel, copy_values, settings_like
+from toolkit.models.storage import read_model, read_origin
 from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PPOTrainer, RewardTask, normalized_score
 from toolkit.preference.replies import divergence
 from toolkit.preference.reward import read_judge
@@ -116,6 +117,7 @@ def train(recipe: Settings, command: str = "") -> Run:
     digests = recipe.digests(read, start=chat.model, **({"reward": judge} if judge else {}))
     left_out = [*files, *({"ppo", "dpo"} - {recipe.method})]
     with recipe.opened(recipe.settings(digests, left_out), command) as (run, saved):
+        run.origin = read_model(recipe.start, read_origin)
         limit = chat.model.config.max_length
         pairs = read_pairs(recipe, template, limit)
         if recipe.tests:

@@ -18,11 +18,12 @@ from toolkit.data.pairs import PairSource, open_sources
 from toolkit.data.sentences import SubwordSampler, spaced
 from toolkit.decoding import GenerationConfig
 from toolkit.display import short_repr
+from toolkit.errors import ConfigError
 from toolkit.evaluation.scores import bleu_chrf
 from toolkit.models.reward import copy_values
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.recipes.recipe import Recipe, refuse
-from toolkit.recipes.start import check_shape, config_of_start, read_translator, strange_tokens
+from toolkit.recipes.start import Start, check_shape, config_of_start, read_translator, strange_tokens
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
@@ -65,8 +66,8 @@ class Settings(Recipe):
     examples = (
         "",
         "--run own --source my.en --target my.ne",
-        "--run own --source my.en --target my.ne --resume",
         "--run back --data pairs.tsv --reverse",
+        "--run tuned --start en-ne --source my.en --target my.ne --data en_ne --weights 1 0.01",
     )
 
     run: Path = Path("checkpoints/translation")
@@ -96,6 +97,10 @@ class Settings(Recipe):
     """Number of pairs that are taken out where no validation pairs are given."""
     reverse: bool = False
     """Translate from target to source."""
+    source_language: str = ""
+    """Language that it reads, such as npi_Deva, npi or ne, where --start knows several. Default: that model's."""
+    target_language: str = ""
+    """Language that it writes, likewise."""
     tokenizer: Literal["unigram", "bpe"] = "unigram"
     """Subword algorithm, of SentencePiece."""
     num_beams: int = 4
@@ -130,14 +135,18 @@ class Settings(Recipe):
         GenerationConfig(num_beams=self.num_beams)
         super().check()
         learned = self.start and self.tokenizer != Settings.tokenizer
-        refuse((learned, "the vocabulary of a model that is given with --start is its own: leave out --tokenizer"))
+        named = not self.start and (self.source_language or self.target_language)
+        refuse(
+            (learned, "the vocabulary of a model that is given with --start is its own: leave out --tokenizer"),
+            (named, "--source-language and --target-language are for a model that --start gives: leave them out"),
+        )
         if self.start:
             check_shape(self.start, self.model)
 
 
 def train(recipe: Settings, command: str = "") -> Run:
     """One run, from texts to a model and its scores."""
-    before = read_translator(recipe.start) if recipe.start else None
+    before = opened_start(recipe) if recipe.start else None
     sources, valid_sources = open_corpus(recipe)
     digests = {each.name: each.fingerprint()[:16] for each in (*sources, *valid_sources)}
     digests |= recipe.digests({}, start=before.model) if before else {}
@@ -160,6 +169,24 @@ def train(recipe: Settings, command: str = "") -> Run:
         first = Translator(before.model, tokenizer) if before else None
         recipe.finish(run, tokenizer, lambda model, _: score(recipe, Translator(model, tokenizer), name, pairs, first))
     return run
+
+
+def opened_start(recipe: Settings) -> Start[Seq2Seq]:
+    """Read the model to go on with, for the languages that are asked for."""
+    found = read_translator(recipe.start)
+    if recipe.training.subword_alpha and not isinstance(found.tokenizer, SentencePieceTokenizer):
+        told = f"subwords are sampled by tokenizers that were made here, and {recipe.start} has another"
+        raise ConfigError(f"{told}: leave out --training.subword-alpha")
+    asked, languages = (recipe.source_language or None, recipe.target_language or None), found.tokenizer.languages
+    if languages is None:
+        refuse(
+            (any(asked), f"{recipe.start} has no languages to choose: leave out --source-language, --target-language")
+        )
+        return found
+    languages = languages.between(*asked)
+    for side in ("source", "target"):
+        languages.token(side)  # which raises where it must be said
+    return found._replace(tokenizer=found.tokenizer.with_languages(languages))
 
 
 def open_corpus(recipe: Settings) -> tuple[list[PairSource], list[PairSource]]:
