@@ -133,7 +133,9 @@ www.example.com, me@example.com
 <To: all>
 <Title: a story.> <It begins here.>
 <What a day!> <It's over.>
-<Hello.How are you?>
+<Hello.><How are you?>
+<We came home.><The house was empty.> <Why?>
+<Use System.Out or Node.js or file.Name, not that.>
 <म केटा हुँ।> <तिमी को हौ?>
 <म जान्छु ।> <तिमी आऊ ।>
 <घर ठूलो छ।><बगैँचा सानो छ।>

@@ -20,8 +20,9 @@ _MARKS, _OPENERS, _CLOSERS = _BEFORE_SPACE + _ANYWHERE, "\"'“‘„«‹([{*_�
 _BREAKS = "\r\n\u2028\u2029"
 
 _END = re.compile(rf"(?<![{_MARKS}])[{_MARKS}]++[{re.escape(_CLOSERS)}]*+")
-_NEXT = re.compile(rf"\s*+(?:[-–—•·*]\s++)?+[{re.escape(_OPENERS)}]*+\s*+(\S?)")
+_NEXT = re.compile(rf"\s*+(?:[-–—•·*]\s++(?=[^\W_]))?+[{re.escape(_OPENERS)}]*+\s*+(\S?)")
 _WORD_BREAK = re.compile(rf"[\s?!…{_ANYWHERE}]")
+_GLUED = re.compile(r"[a-z]{3}[.?!][A-Z][a-z]*[\s,]")
 _LINE = re.compile(rf"[^{_BREAKS}]+")
 
 # Most texts are one sentence as a whole: a letter, no mark but at the end, and nothing that looks like an address.
@@ -153,12 +154,13 @@ def sentence_names(texts: Sequence[DividedText], where: Callable[[int], str]) ->
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    for line in _LINE.finditer(text):
+    for found in _LINE.finditer(text):
+        line = found[0].rstrip()
         begin = 0
-        for end in [*_ends(line[0]), len(line[0])]:
-            found = _to_translate(line[0], begin, end)
-            if found:
-                yield line.start() + found[0], line.start() + found[1]
+        for end in [*_ends(line), len(line)]:
+            place = _to_translate(line, begin, end)
+            if place:
+                yield found.start() + place[0], found.start() + place[1]
             begin = end
 
 
@@ -187,9 +189,9 @@ def _is_end(line: str, found: re.Match[str], place: int, has_capitals: bool) -> 
     """
     marks, beside, first = found[0].rstrip(_CLOSERS), line[found.end()], line[place]
     last, is_quotation = marks[-1], len(marks) < len(found[0])
-    if not beside.isspace():
+    if not beside.isspace():  # none is usual there, or it was forgotten
         runs_on = last in _ANYWHERE or (last in "?!" and _is_devanagari(first))
-        if not (runs_on and first.isalnum()):
+        if not (runs_on and first.isalnum()) and not _is_forgotten(line, found.start(), place):
             return False
     if first in _MARKS + _CLOSERS.translate({ord(each): None for each in _OPENERS}):
         return False
@@ -206,6 +208,15 @@ def _is_end(line: str, found: re.Match[str], place: int, has_capitals: bool) -> 
     if marks != "." and first.isalpha() and first == first.swapcase():
         return False  # three points, and a script without capitals: they are a pause more often than an end
     return marks != "." or not _is_abbreviation(_word_before(line, found.start()), word)
+
+
+def _is_forgotten(line: str, end: int, place: int) -> bool:
+    """Say if a space is missing after the mark at `end`, and no name of a file or an address has it in the middle."""
+    if not _GLUED.match(line, max(0, end - 3)):
+        return False
+    return _word_at(line, place) in _FIRST_WORDS or (
+        _word_before(line, end).islower() and line[place : place + 24].split()[0].isalpha()
+    )
 
 
 def _is_abbreviation(word: str, following: str) -> bool:
