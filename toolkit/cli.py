@@ -17,23 +17,23 @@ VERBS = {
     "translate": ("translate.Translate", "Translate text, a file, or what you type at a prompt."),
     "generate": ("generate.Generate", "Continue a text: a prompt, a file of prompts, or what you type."),
     "chat": ("chat.Chat", "Converse with a model: at a prompt, in a pipe, in JSON lines."),
+    "train": ("", "Train a translator, a language model, a chat model, and others."),
+    "models": ("models.Models", "List the models there are: kind, languages, size, scores."),
+    "info": ("models.Info", "Show what a model is, how large it is and how well it did."),
     "score": ("score.Score", "Score given translations: how probable a model finds them."),
     "evaluate": ("evaluate.Evaluate", "Score translations against references: BLEU, chrF, exact match."),
     "perplexity": (
         "perplexity.MeasurePerplexity",
         "Measure how well a model predicts text: loss, bits per byte.",
     ),
-    "train": ("", "Train a translator, a language model, a chat model, and others."),
     "runs": ("runs.Runs", "Compare training runs: settings that differ, scores, time."),
     "plot": ("runs.Plot", "Draw the training curves of runs, as PNG or SVG."),
     "average": ("models.Average", "Average the weights of several checkpoints into one model."),
     "import": ("models.ImportModel", "Make a model of transformers or CTranslate2 one of this toolkit."),
     "export": ("models.ExportModel", "Write a model for transformers or CTranslate2."),
-    "models": ("models.Models", "List the models there are: kind, languages, size, scores."),
     "presets": ("models.Presets", "Show the named shapes of language models and their sizes."),
-    "info": ("models.Info", "Show what a model is, how large it is and how well it did."),
-    "completion": ("completion.Completion", "Write a script by which bash, zsh or fish completes commands."),
     "explain": ("", "Follow a sentence through a model in numbers; check derivatives."),
+    "completion": ("completion.Completion", "Write a script by which bash, zsh or fish completes commands."),
 }
 
 TOPICS = {

@@ -16,7 +16,7 @@ CASES = {
     "toolkit explain at": "attention",
     "toolkit explain gradients --se": "--seed",
     "toolkit train lang": "language-model",
-    "toolkit train translation --training.updates 5 --sou": "--source --source-column",
+    "toolkit train translation --training.updates 5 --training.lea": "--training.learning-rate",
     "toolkit translate --num-b": "--num-beams",
     "toolkit translate hello --model en": "en-ne",
     "toolkit generate --model stories": "stories stories-ne",

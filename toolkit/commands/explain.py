@@ -238,7 +238,7 @@ class ExplainTraining(DirectedExplanation):
         '--model stories "Once upon a time"',
     )
 
-    texts: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT...")]] = ()
+    texts: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="[TEXT ...]")]] = ()
     """A sentence and its translation; for a language model one text. By default "I am a boy" and म केटा हुँ, or the
     beginning of a story in English or Nepali, whichever the model knows better."""
     model: ModelName = "en-ne"
@@ -298,7 +298,7 @@ class ExplainGradients(Explanation):
         "attention dropout --html gradients.html",
     )
 
-    pairs: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="PAIR...")]] = ()
+    pairs: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PAIR ...]")]] = ()
     """The pairs to show, such as layer_norm. By default all."""
     seed: int = 0
     """Of the random arguments, and of the models that are trained."""

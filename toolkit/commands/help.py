@@ -21,8 +21,20 @@ _OF_DECODING = {
     "past_context",
     "rarely used": "ids long_lines length_penalty early_stopping forced_eos workers batch_size quiet help",
 }
-# The flags that stand last in a group, whatever the command.
-_LAST = ("config", "ids", "seeds", "export", "workers", "batch_size", "quiet", "help")
+# The flag that stands first in a group, and those that stand last, whatever the command.
+_FIRST = "model"
+_LAST = (
+    "source_language",
+    "target_language",
+    "config",
+    "ids",
+    "seeds",
+    "export",
+    "workers",
+    "batch_size",
+    "quiet",
+    "help",
+)
 
 
 class Group(NamedTuple):
@@ -123,7 +135,7 @@ def _name(shown: str) -> str:
 
 def _rank(entry: tuple[str, str]) -> int:
     name = _name(entry[0])
-    return _LAST.index(name) + 1 if name in _LAST else 0
+    return _LAST.index(name) + 1 if name in _LAST else -(name == _FIRST)
 
 
 def _shown(group: Group, width: int) -> Iterator[str]:
@@ -132,7 +144,7 @@ def _shown(group: Group, width: int) -> Iterator[str]:
     yield from _wrapped(first, width, 2)
     for shown, purpose in group.entries:
         purpose = _SILENT.sub("", purpose)
-        shown, lines = f"  {_flag(shown)}", _wrapped(purpose[:1].upper() + purpose[1:], width, _NAMES)
+        shown, lines = f"  {_flag(shown)}", _wrapped(_capital(purpose), width, _NAMES)
         if lines and len(shown) <= _NAMES - 2:
             lines[0] = shown + lines[0][len(shown) :]
         else:
@@ -141,6 +153,11 @@ def _shown(group: Group, width: int) -> Iterator[str]:
     for paragraph in others:
         yield ""
         yield from _wrapped(paragraph, width, 2)
+
+
+def _capital(text: str) -> str:
+    """Begin with a capital letter, but for a letter of a formula."""
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 
 def _wrapped(text: str, width: int, indent: int = 0) -> list[str]:

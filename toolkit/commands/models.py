@@ -66,7 +66,7 @@ class Models:
         "checkpoints --json",
     )
 
-    directories: Positional[Annotated[tuple[Path, ...], arg(metavar="DIRECTORY...")]] = ()
+    directories: Positional[Annotated[tuple[Path, ...], arg(metavar="[DIRECTORY ...]")]] = ()
     """Directories that are models or runs, or hold some."""
     json: bool = False
     """Print one JSON object, with all scores, instead of a table."""

@@ -11,7 +11,10 @@ from toolkit.proof.wrong import WRONG
 
 
 def main() -> int:
-    """Print a line for every pair and for every wrong version."""
+    """Print a line for every pair and for every wrong version; for any argument, such as --help, what this is."""
+    if sys.argv[1:]:
+        print(__doc__)
+        return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     pairs: dict[str, list] = {}
     for case in CASES:
         pairs.setdefault(pair_name(case.backward), []).append(case.check())

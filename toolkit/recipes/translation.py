@@ -67,7 +67,7 @@ class Settings(Recipe):
         "",
         "--run own --source my.en --target my.ne",
         "--run back --data pairs.tsv --reverse",
-        "--run tuned --start en-ne --source my.en --target my.ne",
+        "--start en-ne --source my.en --target my.ne",
     )
 
     run: Path = Path("checkpoints/translation")
