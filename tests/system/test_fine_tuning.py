@@ -30,6 +30,7 @@ PAIRS += "--filters.overlap keep --training.tokens-per-batch 200 --training.upda
 PAIRS += "--training.best-by loss"
 TEXTS = f"recipe-lm {TRAINING} --text new.txt --valid-text new.txt --documents line --whole-documents --samples 1 "
 TEXTS += "--training.tokens-per-batch 100 --training.updates 20 --training.validate-every 10"
+LANGUAGES = Path(__file__).parents[1] / "interop" / "fixtures" / "multilingual" / "m2m100"
 STORY = ("She eats rice.", "He drinks rice.", "She drinks water.", "I am rice.")
 
 
@@ -299,3 +300,35 @@ def compare_with_ctranslate2(run):
         found = ctranslate2.Translator("fast", **threads).translate_batch([*map(tokens, sources)], **rules)
         written = [each.hypotheses[0] for each in found]
     assert written == [*map(tokens, greedy(run))]
+
+
+def test_an_m2m100_is_taught_in_a_direction_that_it_keeps(room, capsys):
+    """The languages are those of the files, unless they are named; they are read and written as transformers trains."""
+    import_model(LANGUAGES, "start")
+    assert obey(f"{PAIRS} --start start --run run --training.updates 30") == 0
+    tuned = toolkit.load("run")
+    assert (tuned.tokenizer.languages.source, tuned.tokenizer.languages.target) == ("en", "ne")
+    source, target = (RaggedStore(Path("run/data/ids") / f"train.{side}") for side in ("source", "target"))
+    ids = tuned.tokenizer.languages.ids
+    assert {each[0] for each in source} == {ids["en"]}
+    assert {each[0] for each in target} == {ids["ne"]}
+    assert losses()[-1] < losses()[0]
+    assert tuned.translate(ENGLISH) == tuned.translate(ENGLISH, source_language="en", target_language="ne")
+    assert obey(f"{PAIRS} --start run --run back --source-language ne --target-language de") == 0
+    assert toolkit.load("back").tokenizer.languages.target == "de"
+    export_model("run", "out")
+    assert json.loads(Path("out/generation_config.json").read_text())["forced_bos_token_id"] == 173
+    import_model("out", "again")
+    assert toolkit.load("again").translate(list(ENGLISH)) == tuned.translate(list(ENGLISH))
+
+
+def test_languages_that_no_pairs_are_in(room, tiny_model, capsys):
+    import_model(LANGUAGES, "start")
+    for flags, words in (
+        ("--start start --source-language xx", "knows no language 'xx'"),
+        (f"--start {tiny_model} --target-language ne", "has no languages to choose"),
+        ("--target-language ne", "only a model that is given with --start can know several languages"),
+    ):
+        assert obey(f"{PAIRS} {flags} --run run") == 2
+        assert words in capsys.readouterr().err
+        assert not Path("run").exists()
