@@ -118,6 +118,8 @@ class Target:
 def use_model(path: Path) -> None:
     model = toolkit.load(path)
     text = IDS if model.by_ids else TEXT
+    if languages := model.tokenizer.languages:
+        model = model.between(min(languages.ids), max(languages.ids))
     if isinstance(model, toolkit.Translator):
         model.translate(text, num_beams=1, max_new_tokens=2)
     else:
@@ -199,7 +201,10 @@ _LIBRARY = (
     *(Target(f"gpt2/{name}", _JSON, import_and_export) for name in ("config.json", "tokenizer.json")),
     Target("gpt2/generation_config.json", _JSON, import_and_export),
     Target("library/tokenizer.json", _JSON, use_model, 15),
-)
+    *(Target(f"nllb/{name}.json", _JSON, import_and_export, 8) for name in (
+        "config", "tokenizer", "tokenizer_config", "generation_config"
+    )),
+)  # fmt: skip
 _LIBRARY = _LIBRARY if find_spec("tokenizers") else ()
 _VARIABLES = either(variables, variables, bytes_of_any_file)
 TARGETS = (
@@ -224,6 +229,11 @@ TARGETS = (
     *(Target(f"{family}/config.json", _JSON, import_and_export, 6) for family in FAMILIES),
     *(Target(f"{family}/model.safetensors", _TENSORS, import_and_export, 2) for family in FAMILIES),
     Target("bare/tokenizer.json", _JSON, use_model),
+    *(Target(f"m2m/{name}", how, import_and_export, 6) for name, how in (
+        ("config.json", _JSON), ("vocab.json", _JSON), ("tokenizer_config.json", _JSON),
+        ("sentencepiece.bpe.model", _PIECES),
+    )),
+    Target("languages/tokenizer.json", _JSON, use_model),
     *(Target(f"{kind}.json", _JSON, as_config, 5) for kind in KINDS),
     *(Target(f"fast/{name}", how, import_and_export) for name, how in (
         ("config.json", _JSON), ("model.bin", _VARIABLES), ("shared_vocabulary.json", _JSON),

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import toolkit
 from tests.conftest import ENGLISH, NEPALI, _make_gpt, _make_model
 from tests.interop.foreign_models import make_llama, make_marian, put_into_shards
+from tests.interop.test_multilingual import FIXTURES as MULTILINGUAL
 from tests.parity.cases import FIXTURES
 from toolkit.chat.history import write_conversation
 from toolkit.data.conversations import Message
@@ -21,7 +22,10 @@ from toolkit.training.checkpoint import TrainerState, write_training
 
 TEXT = "I am a boy. ▁ \u0301"  # what every model is given to read
 IDS = "5 17 3"  # and those that are used by ids
-FAMILIES = ("gpt_bigcode", "m2m100", "marian-untied", "mistral", "opt", "pegasus", "phi3", "qwen2", "starcoder2")
+FAMILIES = (
+    *("gpt_bigcode", "llama-llama3", "llama-yarn", "mistral", "opt", "phi3", "qwen2", "qwen3", "starcoder2"),
+    *("m2m100", "marian-untied", "pegasus"),
+)
 KINDS = {"translation": {}, "language-model": {}, "chat": {}, "preference": {"method": "dpo"}}
 
 
@@ -53,6 +57,9 @@ def furnish(room: Path) -> None:
     for name in FAMILIES:  # which have no tokenizer
         shutil.copytree(FIXTURES / name, room / name, ignore=shutil.ignore_patterns("expected.npz"))
     import_model(room / "mistral", room / "bare")
+    for name, ours in ("nllb", "nllb"), ("m2m100", "m2m"):
+        shutil.copytree(MULTILINGUAL / name, room / ours, ignore=shutil.ignore_patterns("expected.json"))
+    import_model(room / "m2m", room / "languages")
     for kind, own in KINDS.items():
         settings = recipe_of(kind).Settings.defaults(own).settings({"pairs": "0123456789abcdef"}) | own
         (room / f"{kind}.json").write_text(json.dumps(settings))
