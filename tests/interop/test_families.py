@@ -1,6 +1,7 @@
 """Families of language models with the tokenizers that they come with: read as in transformers, and written again."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import toolkit
 from tests.checks import random_model
 from tests.conftest import ENGLISH
 from tests.interop.foreign_models import edit
+from toolkit.commands.models import ImportModel
 from toolkit.interop import export_model, import_model, write_hugging_face
+from toolkit.interop.hugging_face import ARCHITECTURES
 from toolkit.models.gpt import GPTConfig
 from toolkit.tokenization.special import BOS, EOS
 
@@ -125,6 +128,12 @@ def test_a_family_reads_as_in_transformers_and_gets_back_its_class(name: str, tm
     assert theirs.convert_ids_to_tokens(own.tokenizer.rows[EOS]) == settings["eos_token"]
     before, after = (json.loads((tmp_path / each / "config.json").read_text()) for each in ("theirs", "back"))
     assert before | {"toolkit": None} == after | {"toolkit": None}
+
+
+def test_help_names_every_class() -> None:
+    ends = "MTModel|ForConditionalGeneration|LMHeadModel|ForCausalLM"
+    named = set(re.findall(r"\w+", ImportModel.__doc__ or ""))
+    assert {re.sub(f"({ends})$", "", each.name) for each in ARCHITECTURES} <= named
 
 
 def test_a_class_that_no_longer_computes_a_model_is_not_chosen(tmp_path: Path) -> None:

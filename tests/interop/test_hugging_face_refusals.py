@@ -11,8 +11,10 @@ from toolkit.interop.hugging_face import read_hugging_face
 
 
 @pytest.mark.parametrize(("settings", "words"), [
-    ({"norm": "rms"}, "GPT2LMHeadModel has no rotary positions and no RMSNorm; LlamaForCausalLM has no gelu; Star"),
-    ({"positions": "learned", "num_key_value_heads": 2}, "GPT2LMHeadModel has no grouped queries; Llama"),
+    ({"norm": "rms"}, "does: LlamaForCausalLM has no gelu; Starcoder2ForCausalLM has no RMSNorm$"),
+    ({"positions": "learned", "num_key_value_heads": 2}, "GPT2LMHeadModel has no grouped queries; Starc"),
+    ({"qk_norm": True, "head_dim": 6}, "does: Starcoder2ForCausalLM has no norms of queries and keys and no heads"),
+    ({"rotary_attention_factor": 1.5}, "Starcoder2ForCausalLM has no rotary_attention_factor 1.5"),
     ({"output_bias": True}, "Starcoder2ForCausalLM has no output_bias"),
     ({"activation": "swiglu"}, "LlamaForCausalLM has no LayerNorm; Starcoder2ForCausalLM has no swiglu"),
 ])  # fmt: skip
@@ -22,7 +24,9 @@ def test_a_language_model_that_no_class_computes(write, settings, words):
 
 
 def test_an_encoder_decoder_with_learned_positions(write):
-    with pytest.raises(ModelError, match=r"MarianMTModel has no learned positions; Pegasus\w+ has no post-norm and no"):
+    with pytest.raises(
+        ModelError, match=r"does: MarianMTModel has no learned positions; Pegasus\w+ has no post-norm and no"
+    ):
         write(small_config(norm_position="post", positions="learned"))
 
 

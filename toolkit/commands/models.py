@@ -332,10 +332,10 @@ def checkpoints(name: str, last: int) -> list[Path]:
 class ImportModel:
     """Make a model directory of this toolkit out of one that transformers or CTranslate2 has written.
 
-    Of transformers: MarianMTModel, PegasusForConditionalGeneration, GPT2LMHeadModel, LlamaForCausalLM and
-    Starcoder2ForCausalLM, with weights in safetensors. Of CTranslate2: translators and language models of the same
-    kinds, quantised ones too, with the files of their tokenizer beside them. Nothing is downloaded. Where the tokenizer
-    is a tokenizer.json, its library must be installed: pip install tokenizers.
+    Of transformers: Marian, Pegasus and M2M100 (NLLB); GPT2, GPTBigCode, OPT, Llama, Mistral, Phi3, Qwen2, Qwen3 and
+    Starcoder2, with weights in safetensors. Of CTranslate2: translators and language models of the same kinds,
+    quantised ones too, with the files of their tokenizer beside them. Nothing is downloaded. Where the tokenizer is a
+    tokenizer.json, its library must be installed: pip install tokenizers.
     """
 
     examples = (

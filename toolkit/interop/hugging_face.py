@@ -56,6 +56,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     OPT(),
 )
 
+_NEAREST = 2  # classes whose lacks are told where none computes a model
+
 # Waves have no end: ours are written so far at least that encoder-decoders there read what ours read.
 _LEAST_POSITIONS = 1024
 
@@ -239,16 +241,18 @@ def architecture_of(settings: ForeignSettings) -> Architecture:
 def fitting_architecture(config: Config, first: object = None) -> Architecture:
     """Find the class that computes what a model of ours does.  first: the name of the one that is tried first.
 
-    Raises ModelError, with all reasons, where none does.
+    Raises ModelError where none does, with what the nearest lack.
     """
-    reasons = []
+    found = []
     for architecture in sorted(ARCHITECTURES, key=lambda each: each.name != first):
         if isinstance(config, architecture.config_class):
             wrong = missing(architecture, config)
             if not wrong:
                 return architecture
-            reasons.append(f"{architecture.name} has no {' and no '.join(wrong)}")
-    raise ModelError(f"no class of transformers computes what this model does: {'; '.join(reasons)}")
+            found.append((architecture.name, wrong))
+    nearest = sorted(found, key=lambda each: len(each[1]))[:_NEAREST]
+    reasons = "; ".join(f"{name} has no {' and no '.join(wrong)}" for name, wrong in nearest)
+    raise ModelError(f"no class of transformers computes what this model does: {reasons}")
 
 
 def _serialised(architecture: Architecture, config: Config, arrays: Mapping[str, Array], dtype: type) -> bytes:
