@@ -17,10 +17,13 @@ from toolkit.data.store import RaggedStore
 from toolkit.decoding import ContinuationConfig, GenerationConfig, generate
 from toolkit.interop import export_model, import_model
 from toolkit.interop.vocabulary import Vocabulary
+from toolkit.models.gpt import GPTConfig
 from toolkit.models.seq2seq import translation_batch
 from toolkit.models.storage import load_model, model_directory, read_arrays, read_metrics
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
+from toolkit.recipes import translation
+from toolkit.recipes.start import tuned
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
 from toolkit.translator import Translator
 
@@ -64,6 +67,15 @@ def test_a_translator_keeps_its_vocabulary_and_its_shape_and_learns(room, tiny_m
     assert f"before: exact match {before['exact_match']:.1f} %, chrF {before['chrf']:.1f}" in said
     assert losses()[-1] < losses()[0]
     assert toolkit.load("run").translate(ENGLISH[0])
+
+
+def test_wider_models_take_smaller_steps_and_only_our_tokenizers_sample(room, tiny_model):
+    found = translation.Settings.defaults({"start": str(tiny_model)})
+    assert (found.training.learning_rate, found.training.subword_alpha) == (3e-3, 0.2)
+    assert tuned(found.training, GPTConfig(d_model=512)).learning_rate == 1.9e-4
+    marian(room, tiny_model)
+    import_model("theirs", "start")
+    assert translation.Settings.defaults({"start": "start"}).training.subword_alpha == 0
 
 
 def test_what_begins_as_a_model_begins_there(room, tiny_model, tiny_gpt):

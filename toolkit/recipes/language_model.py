@@ -20,7 +20,7 @@ from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 from toolkit.models.reward import copy_values
 from toolkit.recipes.recipe import OF_LANGUAGE, Recipe, figures, refuse
-from toolkit.recipes.start import can_end, check_shape, config_of_start, read_language_model, strange_tokens
+from toolkit.recipes.start import can_end, check_shape, config_of_start, read_language_model, strange_tokens, tuned
 from toolkit.tokenization import Tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.language import FirstLineMask, LanguageTask
@@ -117,7 +117,7 @@ class Settings(Recipe):
         if name := given.get("start"):
             config = config_of_start(name, GPTConfig)
             documents = "file" if config.begin and recipe.documents == "none" else recipe.documents
-            recipe = replace(recipe, start=name, documents=documents, model=config, training=FINE_TUNING)
+            recipe = replace(recipe, start=name, documents=documents, model=config, training=tuned(FINE_TUNING, config))
         return recipe
 
     def languages(self) -> tuple[str, ...]:

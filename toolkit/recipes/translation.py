@@ -23,7 +23,15 @@ from toolkit.evaluation.scores import bleu_chrf
 from toolkit.models.reward import copy_values
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.recipes.recipe import Recipe, refuse
-from toolkit.recipes.start import Start, check_shape, config_of_start, read_translator, strange_tokens
+from toolkit.recipes.start import (
+    Start,
+    check_shape,
+    config_of_start,
+    read_translator,
+    samples_subwords,
+    strange_tokens,
+    tuned,
+)
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
@@ -50,9 +58,7 @@ SHORT_TRAINING = TrainingConfig(
 
 
 # For some hundred sentences, in a model that is to keep what it has learned before.
-FINE_TUNING = TrainingConfig(
-    updates=500, tokens_per_batch=1000, learning_rate=2e-3, warmup=50, validate_every=125, best_by="chrf"
-)
+FINE_TUNING = TrainingConfig(updates=600, tokens_per_batch=1000, learning_rate=3e-3, warmup=50, validate_every=200)
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,9 @@ class Settings(Recipe):
     def defaults(cls, given: Mapping[str, Any]) -> "Settings":
         """Give the defaults: own sentences are fewer and noisier than the embedded ones, and have other defaults."""
         if name := given.get("start"):
-            return cls(start=name, model=config_of_start(name, Seq2SeqConfig), training=FINE_TUNING, valid_lines=50)
+            config, alpha = config_of_start(name, Seq2SeqConfig), 0.2 if samples_subwords(name) else 0.0
+            training = replace(tuned(FINE_TUNING, config), subword_alpha=alpha)
+            return cls(start=name, model=config, training=training, valid_lines=50)
         return cls(model=OWN_MODEL, training=OWN_TRAINING) if given else cls()
 
     def languages(self) -> tuple[str, ...]:
