@@ -150,5 +150,8 @@ def test_settings_of_a_run_are_compared_by_their_names_of_today() -> None:
     today = {"model": {"d_model": 8, "num_heads": 2, "d_ff": 12, "norm_position": "post"}, "training": {"seed": 1}}
     assert describe_changes(before, today) == ""
     assert describe_changes({"model": {"norm": "rms"}}, {"model": {"norm": "rms"}}) == ""
+    today["model"] |= {"rotary_scaling": "none", "rotary_factor": 1.0}  # added since, and as it was before by default
+    assert describe_changes(before, today) == ""
+    assert "model.rotary_factor: not set → 2.0" in describe_changes(before, {**before, "model": {"rotary_factor": 2.0}})
     today["model"]["d_model"] = 16
     assert "model.d_model: 8 → 16" in describe_changes(before, today)

@@ -8,6 +8,9 @@ from typing import Any, Literal, get_args
 from toolkit.display import short_repr
 from toolkit.errors import ConfigError
 from toolkit.models import older
+from toolkit.models.autoencoder import AutoEncoderConfig
+from toolkit.models.gpt import GPTConfig
+from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.parallel import available_cores
 
 # Settings by their full names in earlier versions, as old runs have them, and what they are called now.
@@ -20,6 +23,7 @@ RENAMED = {
     "forced_end": "forced_eos",
 } | {f"model.{before}": f"model.{now}" for before, now in older.SETTINGS.items()}
 UPDATES = "training.updates"  # the one setting that a run may be resumed with another value of
+_MODELS = AutoEncoderConfig, GPTConfig, Seq2SeqConfig
 _ABSENT = "not set"
 _MOST_SHOWN = 6
 
@@ -97,13 +101,21 @@ def _name_today(name: str, value: Any) -> str:
     return RENAMED.get(name, name)
 
 
+def _added(now: dict[str, Any]) -> dict[str, Any]:
+    """Take the settings of a model that are at their defaults: what was added to them later began like that."""
+    defaults = {(f"model.{each.name}", each.default) for kind in _MODELS for each in fields(kind)}
+    return {name: value for name, value in now.items() if name.startswith("model.") and (name, value) in defaults}
+
+
 def describe_changes(before: dict[str, Any], now: dict[str, Any]) -> str:
     """Describe what differs between two sets of settings, as the end of a sentence; empty where nothing does.
 
     What is under "data" are digests of contents, whose values say nothing to a reader.
     """
     before, now = flat_settings(before), flat_settings(now)
-    # A setting that an older version did not have is no change where it is empty or off.
+    if any(name.startswith("model.") for name in before):
+        before = _added(now) | before
+    # A setting that an older version did not have is no change where it is empty or off, or of a model by default.
     names = sorted(before.keys() | now.keys())
     changed = [name for name in names if (before.get(name) or None) != (now.get(name) or None)]
     data = [name.removeprefix("data.") for name in changed if name.startswith("data.")]

@@ -130,7 +130,8 @@ class Run:
             changes = describe_changes(before if same_end else before | {UPDATES: now.get(UPDATES)}, now)
             if changes:
                 raise ConfigError(
-                    f"{self.path} was started with {changes}: resume with the same, or start another --run"
+                    f"{self.path} was started with {changes}: resume with the same, or start another --run "
+                    f"(--config {self.path} has them)"
                 )
             saved = self._newest_whole()
             return self._continue_from(saved if same_end else _with_other_end(saved, before, now))
