@@ -43,6 +43,10 @@ class TranslationReader(TextModel):
         self.limit = length if model.config.positions == "learned" else max(READING_LIMIT, length)
         self._languages = tokenizer.languages
 
+    def __reduce__(self) -> tuple:
+        """Pickle and copy as `TextModel` does, for the same languages."""
+        return *super().__reduce__(), {"_languages": self._languages}
+
     def between(self, source_language: str | None = None, target_language: str | None = None) -> Self:
         """Give the same translator for other languages of a model that knows several; None: those that it is for.
 
@@ -52,6 +56,9 @@ class TranslationReader(TextModel):
         given = {"source_language": source_language, "target_language": target_language}
         if all(name is None for name in given.values()):
             return self
+        for setting, name in given.items():
+            if not isinstance(name, str | None):
+                raise ConfigError(f"{setting} is {name!r:.40}: it must be a text, the code of a language")
         if self._languages is None:
             setting, name = next((setting, name) for setting, name in given.items() if name is not None)
             why = f"{self._name} has no languages to choose: leave it out"

@@ -3,6 +3,7 @@
 The fixtures were written by transformers, with what it says of some sentences: see `multilingual_live.py`.
 """
 
+import copy
 import json
 import pickle
 import shutil
@@ -109,6 +110,27 @@ def test_in_a_batch_or_alone_by_code_or_by_a_shorter_name(own: Path, name: str) 
     assert found != translator.translate(
         texts, source_language="en", target_language="deu" if name == "nllb" else "de", **LENGTH
     )
+
+
+def test_a_direction_is_kept_by_pickle_and_copy(own: Path) -> None:
+    translator = toolkit.load_translator(own)
+    names = sorted(translator.tokenizer.languages.ids)
+    directed = translator.between(names[0], names[-1])
+    wanted = directed.translate("I am a boy", **LENGTH)
+    for same in pickle.loads(pickle.dumps(directed)), copy.deepcopy(directed), copy.copy(directed):
+        assert same.translate("I am a boy", **LENGTH) == wanted
+    for strange in 5, ["en"], b"en":
+        with pytest.raises(ConfigError, match=r"source_language is .*: it must be a text, the code of a language"):
+            translator.between(strange)
+
+
+def test_by_ids_languages_are_given_as_what_they_are(own: Path, name: str) -> None:
+    """What transformers read and wrote, in its own ids: the language that was forced there is a prefix here."""
+    translator = toolkit.load_translator(own, ids=True)
+    for each in stored(name):
+        source, wanted = " ".join(map(str, each["source"])), each["greedy"]["ids"]
+        (found,) = translator.translate_n(source, prefix=str(wanted[0]), max_new_tokens=13, forced_eos="none")
+        assert found.ids == wanted
 
 
 def test_scores_are_those_of_the_search_with_or_without_the_language(own: Path) -> None:
