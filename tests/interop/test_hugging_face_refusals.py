@@ -60,7 +60,7 @@ REFUSED = [
     (LLAMA_MODEL, {"rope_scaling": {"type": ["linear"]}}, r"rope_scaling of type \['linear'\]"),
     (LLAMA_MODEL, {"rope_scaling": {"type": "linear"}}, "damaged: its rope_scaling has no factor"),
     (LLAMA_MODEL, {"rope_scaling": {"type": "linear", "factor": "2"}}, 'rope_scaling.factor is "2", not a number'),
-    (LLAMA_MODEL, {"rope_scaling": {"type": "linear", "factor": 0}}, "rotary_factor is 0.0: it must be a number above"),
+    (LLAMA_MODEL, {"rope_scaling": {"type": "linear", "factor": 0}}, "rotary_factor is 0.0: it must be from 1e-06 to"),
     (
         LLAMA_MODEL,
         {"rope_parameters": {"rope_type": "llama3", "factor": 8.0}},

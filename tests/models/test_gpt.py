@@ -210,8 +210,8 @@ def test_a_text_longer_than_the_learned_positions() -> None:
         ({"norm_eps": float("inf")}, "norm_eps is inf"),
         ({"head_dim": -2}, "head_dim is -2: it must be at least 1, or 0 for d_model / num_heads"),
         ({"head_dim": 5}, "rotary positions need heads of even width: head_dim 5 is odd"),
-        ({"rotary_factor": float("nan")}, "rotary_factor is nan: it must be a number above 0"),
-        ({"rotary_attention_factor": -1.0}, "rotary_attention_factor is -1.0: it must be a number above 0"),
+        ({"rotary_factor": float("nan")}, "rotary_factor is nan: it must be from 1e-06 to 1,000,000"),
+        ({"rotary_attention_factor": -1.0}, "rotary_attention_factor is -1.0: it must be from 1e-06"),
         (
             {"rotary_low_freq_factor": 4.0},
             "rotary_low_freq_factor is 4.0: it must be below rotary_high_freq_factor, 4.0",

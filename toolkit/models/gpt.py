@@ -29,14 +29,8 @@ from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS
 
-_POSITIVE = (
-    "norm_eps",
-    "rotary_base",
-    "rotary_factor",
-    "rotary_low_freq_factor",
-    "rotary_high_freq_factor",
-    "rotary_attention_factor",
-)
+_FACTORS = tuple(f"rotary_{name}" for name in ("factor", "low_freq_factor", "high_freq_factor", "attention_factor"))
+_SMALLEST, _LARGEST = 1e-6, 1e6  # of those: no number above is of use, and none within overflows
 _STD = 0.02  # of all initial weights, as in GPT-2
 
 # The output bias of an id that must never be written: exp of it is 0, so the probabilities of all others are those of
@@ -96,9 +90,12 @@ class GPTConfig(ModelConfig):
         if self.positions == "rotary" and self.head_width % 2:
             width = f"head_dim {self.head_dim}" if self.head_dim else f"{self.d_model} / {self.num_heads}"
             raise ConfigError(f"rotary positions need heads of even width: {width} is odd")
-        for name in _POSITIVE:
+        for name in ("rotary_base", "norm_eps"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be a number above 0")
+        for name in _FACTORS:
+            if not _SMALLEST <= getattr(self, name) <= _LARGEST:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must be from {_SMALLEST:g} to {_LARGEST:,.0f}")
         if not 0 <= self.rotary_original_length <= LONGEST_CONTEXT:
             most = f"it must be at most {LONGEST_CONTEXT:,} tokens, or 0 for max_length"
             raise ConfigError(f"rotary_original_length is {self.rotary_original_length}: {most}")
