@@ -216,7 +216,10 @@ OWN_EXPORT: dict[str, tuple[Harm, str]] = {
         change("theirs/tokenizer.model", smaller_tokenizer),
         "theirs has a tokenizer of",
     ),
-    "its tokenizer gone": (both(remove("theirs/tokenizer.model"), remove("theirs/tokenizer.json")), "no tokenizer"),
+    "half a tokenizer": (
+        both(remove("theirs/tokenizer.model"), remove("theirs/tokenizer.json"), write("theirs/vocab.json", "{}")),
+        "theirs has no tokenizer that the toolkit can read",
+    ),
 }
 
 

@@ -126,7 +126,10 @@ BESIDE: dict[str, tuple[Harm, str]] = {
     "tokens in Latin-1": (write(TOKENS, b'["caf\xe9"]'), f"{TOKENS} is damaged"),
     "a token too few": (tokens(lambda names: names[:-1]), "copy it again"),
     "a token too many": (tokens(lambda names: [*names, "more"]), "copy it again"),
-    "no tokenizer": (remove(TOKENIZER), "fast has no tokenizer that the toolkit can read"),
+    "half a tokenizer": (
+        both(remove(TOKENIZER), write("fast/merges.txt", "a b\n")),
+        "fast has no tokenizer that the toolkit can read",
+    ),
     "a tokenizer cut": (cut(TOKENIZER, 0.5), f"{TOKENIZER} is damaged"),
     "a tokenizer of text": (write(TOKENIZER, "hello"), f"{TOKENIZER} is damaged"),
 }
@@ -149,7 +152,10 @@ OWN: dict[str, tuple[Harm, str]] = {
         edit("fast-own/config.json", lambda config: config["toolkit"].update(max_length="long")),
         "fast-own/config.json is damaged: 'toolkit' has settings of a wrong type",
     ),
-    "its tokenizer gone": (remove("fast-own/tokenizer.model"), "fast-own"),
+    "another tokenizer": (
+        both(remove("fast-own/tokenizer.model"), write("fast-own/source.spm", "a")),
+        "fast-own/tokenizer.model does not exist",
+    ),
     "its tokenizer of another size": (
         change("fast-own/tokenizer.model", smaller_tokenizer),
         "fast-own has a tokenizer of",
