@@ -81,7 +81,7 @@ def test_everything_else_that_takes_texts_has_the_rule(translator, model):
         "the prompt is": lambda: model.stream(["a"]),
         "the message is None": lambda: model.chat(template="control").send(None),
         "the translation of text 2 is None": lambda: translator.score(["a", "b"], ["c", None]),
-        "the translation of the text is": lambda: translator.score("a", ["b"]),
+        "the translation of the text is": lambda: translator.score("a", [None]),
         "the sources are a list, and the targets 'b'": lambda: translator.score(["a"], "b"),
     }
     for sentence, call in wrong.items():
