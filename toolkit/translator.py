@@ -96,9 +96,9 @@ class Translator(TranslationReader):
         """Translate a text, or each text of a list or other iterable.
 
         Sentences are translated by themselves, and joined with what stood between them: line breaks, which always end
-        one, and other white space, numbers and bullets of lists, lines without a word (see `divided`). An empty or blank text has an empty
-        translation. White space at the ends of a text makes no difference, nor does more of it than one space between
-        words. Translations are in Unicode normal form C.
+        one, and other white space, numbers and bullets of lists, lines without a word (see `divided`). An empty or
+        blank text has an empty translation. White space at the ends of a text makes no difference, nor does more of it
+        than one space between words. Translations are in Unicode normal form C.
 
         config: how to decode; settings: those of `GenerationConfig` by name, which change it, and these:
         split_sentences: False gives every text to the model as one, line breaks as spaces.
