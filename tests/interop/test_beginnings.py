@@ -173,13 +173,14 @@ def test_characters_never_seen_cost_what_they_cost_there_whatever_pads(make_llam
     assert found[0] < 20
 
 
-@pytest.mark.parametrize(("last", "begins"), [(None, False), (template("<s>", 1), True), (template("<unk>", 0), False)])
-def test_texts_of_a_converted_model_begin_as_the_tokenizer_beside_it_says(last, begins, tmp_path):
-    """CTranslate2's own files say only which token it would be; no other can be put in front here."""
+@pytest.mark.parametrize(("last", "first"), [(None, []), (template("<s>", 1), [1]), (template("w5", 5), [5])])
+def test_texts_of_a_converted_model_begin_as_the_tokenizer_beside_it_says(last, first, tmp_path):
+    """CTranslate2's own files say only which token it would be."""
     directory = shutil.copytree(FIXTURES / "llama-float32", tmp_path / "llama")
     names = json.loads((directory / "vocabulary.json").read_text())
     model = {"type": "WordLevel", "vocab": {name: index for index, name in enumerate(names)}, "unk_token": "<unk>"}
-    special = {name: names.index(name) for name in ("<s>", "</s>", "<unk>")}
+    special = {name: names.index(name) for name in ("<s>", "</s>", "<unk>", "w5")}
     content = tokenizer(model, special, last, pre_tokenizer={"type": "WhitespaceSplit"})
     (directory / "tokenizer.json").write_text(json.dumps(content))
-    assert import_model(directory, tmp_path / "own").model.config.begin is begins
+    import_model(directory, tmp_path / "own")
+    assert read(toolkit.load(tmp_path / "own"), "w7 w8") == [*first, 7, 8]

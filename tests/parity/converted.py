@@ -74,6 +74,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "Falcon": ("Falcon", _HEADS),
     "MPT": ("Mpt", {"vocab_size": SIZE, "d_model": 16, "n_layers": 1, "n_heads": 4, "max_seq_len": 64}),
     "Llama": ("Llama", _GROUPED),
+    "Llama linear": (
+        "Llama",
+        {**_GROUPED, "rope_parameters": {"rope_type": "linear", "rope_theta": 500.0, "factor": 2.0}},
+    ),
     "Llama 3": ("Llama", {**_GROUPED, "rope_parameters": _STRETCHED}),
     "Mistral": ("Mistral", {**_GROUPED, "sliding_window": 32}),
     "Qwen2": ("Qwen2", _GROUPED),

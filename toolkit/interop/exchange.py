@@ -3,7 +3,6 @@
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -14,13 +13,12 @@ from toolkit.interop import ctranslate2
 from toolkit.interop.chat_templates import marks_of
 from toolkit.interop.ctranslate2_file import MODEL_FILE
 from toolkit.interop.hugging_face import HuggingFaceModel, write_hugging_face
-from toolkit.interop.hugging_face_files import ForeignSettings
 from toolkit.interop.multilingual import MULTILINGUAL, languages_of, read_multilingual
-from toolkit.interop.tokenizer_reading import TokenizerDirectory, beginning, has_tokenizer, read_tokenizer
+from toolkit.interop.tokenizer_reading import has_tokenizer, read_tokenizer
 from toolkit.interop.tokenizer_writing import with_marks, write_tokenizer, writes_template
 from toolkit.interop.vocabulary import Vocabulary
 from toolkit.models.autoencoder import AutoEncoder
-from toolkit.models.gpt import GPT, GPTConfig
+from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import CONFIG_FILE, load_model, read_json, read_metrics, read_model, save_model
@@ -136,7 +134,6 @@ def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, l
             if reading.config.positions == "sinusoidal_fairseq" and tokenizer.languages is None:
                 languages = languages_of(reading.tokens, reading.vocabulary, source)
                 tokenizer = tokenizer.with_languages(languages) if languages else tokenizer
-            reading = _begun(reading, source)
         else:
             reading = reading.by_ids()
             tokenizer = IdTokenizer(reading.vocabulary.rows, shown_pieces(reading.vocabulary.rows, reading.tokens))
@@ -158,17 +155,6 @@ def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, l
     if read.has_other_template:
         notes.append("its chat template is not one of this toolkit's and stays behind: fine-tuning teaches one of ours")
     return model, read.tokenizer, found.architecture.name, notes, found.generation
-
-
-def _begun(reading: ctranslate2.StoredModel, source: Path) -> ctranslate2.StoredModel:
-    """Let a tokenizer's files say whether texts begin with a token: CTranslate2's own say only which it would be."""
-    config, rows = reading.config, reading.vocabulary.rows
-    if not isinstance(config, GPTConfig) or reading.vocabulary == Vocabulary.own(len(rows)):
-        return reading
-    begin, first = beginning(TokenizerDirectory(ForeignSettings(source), len(reading.tokens)), reading.tokens)
-    if begin is None:
-        return reading
-    return reading._replace(config=replace(config, begin=begin and rows[BOS] >= 0 and first in (None, rows[BOS])))
 
 
 def _by_ids(tokenizer: Tokenizer) -> list[str]:
