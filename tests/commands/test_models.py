@@ -99,6 +99,7 @@ def test_recipes_know_languages_by_what_they_are_told(tmp_path):
         (Translation(source=names["a.txt"], target=names["b.txt"]), ()),
         (Translation(data=("pairs.tsv",), source_column="de", target_column="fr"), ("de", "fr")),
         (Translation(data=("pairs.tsv",), source_column="1", target_column="2"), ()),
+        (Translation(**own, start="m", source_language="npi_Deva", target_language="fr"), ("npi", "fr")),
         (Language(language="both"), ("en", "ne")),
         (Language(language="ne"), ("ne",)),
         (Language(text=names["a.txt"]), ()),

@@ -129,7 +129,9 @@ class Settings(Recipe):
         return cls(model=OWN_MODEL, training=OWN_TRAINING) if given else cls()
 
     def languages(self) -> tuple[str, ...]:
-        """Take them from the ends of names, as in my.en and my.ne, or from the names of columns."""
+        """Take them from the settings, the ends of names, as in my.en and my.ne, or the names of columns."""
+        if self.source_language and self.target_language:
+            return self.source_language.split("_")[0], self.target_language.split("_")[0]
         if self.source:
             sides = [{path.suffix.removeprefix(".") for path in paths} for paths in (self.source, self.target)]
         else:  # the embedded pairs have the names that are the defaults of columns
