@@ -1,6 +1,5 @@
 """Read the flags of a command or a recipe, by tyro; and tell a mistake in one sentence."""
 
-import difflib
 import io
 import os
 import re
@@ -9,13 +8,15 @@ from ast import literal_eval
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import MISSING, fields
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from tyro.conf import UseAppendAction, arg
 
 from toolkit.commands.console import emit
-from toolkit.commands.help import Group, flags_of, groups_of, help_page
 from toolkit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from toolkit.commands.help import Group
 
 T = TypeVar("T")
 
@@ -68,6 +69,8 @@ def parse_flags(command: type[T] | T, program: str, arguments: Sequence[str]) ->
             return _read(command, program, arguments)
     except SystemExit as leaving:
         asked_for_help = not leaving.code
+    from toolkit.commands.help import flags_of, groups_of, help_page  # here, because few commands end like this
+
     # Once more for the words, on a page so wide that none of them is broken; nor is a line by what is in them.
     arguments = [" ".join(word.splitlines()) for word in arguments]
     with _wide_page():
@@ -80,8 +83,10 @@ def parse_flags(command: type[T] | T, program: str, arguments: Sequence[str]) ->
     raise ConfigError(f"{_sentence(complaint, flags_of(groups_of(page)), command)} (see {program} --help)")
 
 
-def flag_groups(command: type) -> list[Group]:
+def flag_groups(command: type) -> "list[Group]":
     """List the flags and words of a command, as its help page has them."""
+    from toolkit.commands.help import groups_of
+
     with _wide_page():
         return groups_of(_printed(redirect_stdout, command, "toolkit", ["--help"]))
 
@@ -187,13 +192,15 @@ def _likeness(unknown: str, flag: str) -> float:
     A flag may be written without its group (--updates for --training.updates), or be cut short: to its first letters
     (--training.lr) or its beginning (--learning for --training.learning-rate).
     """
+    from difflib import SequenceMatcher
+
     unknown = unknown.replace("_", "-").lower()
     group, _, name = unknown.removeprefix("--").rpartition(".")
     own_group, _, own = flag.removeprefix("--").rpartition(".")
     if group not in ("", own_group):
-        return difflib.SequenceMatcher(None, unknown, flag).ratio()
+        return SequenceMatcher(None, unknown, flag).ratio()
     if name == "".join(word[:1] for word in own.split("-")):
         return 1.0
     if len(name) > 2 and own.startswith(name):
         return 0.9 + len(name) / len(own) / 10
-    return difflib.SequenceMatcher(None, name, own).ratio()
+    return SequenceMatcher(None, name, own).ratio()
