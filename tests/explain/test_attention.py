@@ -154,12 +154,15 @@ def test_a_text_that_is_too_long_is_cut_and_the_page_says_so(tokenizer):
     is_shown(page)
 
 
-def test_what_cannot_be_read_or_shown_is_told_in_one_sentence(tokenizer):
+def test_what_cannot_be_read_or_shown_is_told_in_one_sentence(tokenizer, tiny_model, tiny_gpt):
     own, other = translator(tokenizer), language_model(tokenizer)
     with pytest.raises(DataError, match="blank"):
         attention_page(own, " \n")
     with pytest.raises(DataError, match="'☃'"):
         attention_page(own, "I ☃")
+    for by_ids in (load(tiny_model, ids=True), load(tiny_gpt, ids=True)):
+        with pytest.raises(ConfigError, match="the text is missing: give one"):
+            attention_page(by_ids)
     with pytest.raises(DataError, match="cannot begin"):
         attention_page(language_model(tokenizer, begin=False), "")
     assert attention_page(other, "").sections  # which begins by itself

@@ -57,7 +57,8 @@ def attention_page(
     check_choice(max(len(side.stack.blocks) for side in sides), model.config.num_heads, layer, head)
     owners = {model.output}.union(*(side.owners() for side in sides))
     if isinstance(model, Seq2Seq):
-        reading = read_translation(text_model, DEFAULT_PAIR[0] if text is None else text, target, owners)
+        text = default_text(text_model.tokenizer.source, DEFAULT_PAIR[:1]) if text is None else text
+        reading = read_translation(text_model, text, target, owners)
         written = "the model's own translation" if target is None else "the given target"
         intro = f"The encoder reads the source and its end mark; the decoder reads a begin mark and {written}."
         read = [(reading.source_words, reading.sources), (reading.words, reading.inputs)]

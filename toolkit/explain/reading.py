@@ -171,14 +171,14 @@ def source_ids(
     return _first(ids, most, cut, what)
 
 
-def default_text(tokenizer: Tokenizer) -> str:
-    """Choose the text of `DEFAULT_TEXTS` that the tokenizer knows best: it has the letters, in the longest tokens.
+def default_text(tokenizer: Tokenizer, texts: Sequence[str] = DEFAULT_TEXTS) -> str:
+    """Choose the text that the tokenizer knows best: it has the letters, in the longest tokens.
 
     Raises ConfigError where it has the letters of none.
     """
-    best = min(DEFAULT_TEXTS, key=lambda text: _strangeness(tokenizer, text))
+    best = min(texts, key=lambda text: _strangeness(tokenizer, text))
     if _strangeness(tokenizer, best) > _STRANGE:
-        raise ConfigError("the text is missing: give one, for this model writes neither English nor Nepali letters")
+        raise ConfigError("the text is missing: give one, for this model knows neither English nor Nepali letters")
     return best
 
 
