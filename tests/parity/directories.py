@@ -33,6 +33,7 @@ from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.module import Model
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
+from toolkit.tokenization.languages import Languages
 from toolkit.tokenization.special import EOS, SPECIAL_TOKENS
 
 _NEW = 8  # tokens that are written after each text
@@ -56,7 +57,7 @@ def compared(draw: Draw, directory: Path) -> Outcome:
     try:
         found = HuggingFaceModel(directory)
         vocabulary = found.vocabulary()
-        model = found.read(vocabulary, begin=False)
+        model = found.read(vocabulary, begin=False, languages=languages_of(draw, vocabulary))
     except ModelError as error:
         words = str(error).replace(str(directory), "…")
         return Outcome(draw.family, is_named(words, directory), "refused", words)
@@ -70,6 +71,12 @@ def compared(draw: Draw, directory: Path) -> Outcome:
     if wanted != written:
         return Outcome(draw.family, False, "different", f"it writes {written}, not {wanted}")
     return Outcome(draw.family, True, "equal", "; ".join(found.notes))
+
+
+def languages_of(draw: Draw, vocabulary: Vocabulary) -> Languages | None:
+    """What outputs of an M2M100 are forced to begin with is a language."""
+    forced = draw.generation.get("forced_bos_token_id")
+    return Languages({"xx": vocabulary.ours([forced])[0]}) if draw.family == "m2m_100" and forced is not None else None
 
 
 def exact_waves(table: torch.Tensor) -> torch.Tensor:
@@ -150,7 +157,8 @@ def here(theirs: Any, model: Model, vocabulary: Vocabulary, draw: Draw) -> list[
     settings["forced_eos"] = "none" if asked.forced_eos_token_id is None else "free"
     prompts = [vocabulary.ours(ids) for ids in _prompts(theirs, draw)]
     if draw.is_seq2seq:
-        found = generate(model, prompts, GenerationConfig(**settings))
+        forced = None if asked.forced_bos_token_id is None else vocabulary.ours([asked.forced_bos_token_id])[0]
+        found = generate(model, prompts, GenerationConfig(**settings), forced_bos=forced)
     else:
         found = generate(model, prompts, ContinuationConfig(do_sample=False, **settings))
     return [vocabulary.foreign(hypotheses[0].ids) for hypotheses in found]

@@ -15,8 +15,11 @@ from safetensors.torch import load_file, save_file
 
 Settings = dict[str, Any]
 
-_SEQ2SEQ = ("marian", "pegasus")
-FAMILIES = ("gpt2", "llama", "starcoder2", *_SEQ2SEQ, "mistral", "qwen2", "qwen3", "phi3", "gpt_bigcode", "opt")
+_SEQ2SEQ = ("marian", "pegasus", "m2m_100")
+FAMILIES = (
+    *("gpt2", "llama", "starcoder2", "marian", "pegasus", "mistral", "qwen2", "qwen3", "phi3", "gpt_bigcode", "opt"),
+    "m2m_100",
+)
 
 # Of these, an unusual value is drawn so often.
 _SELDOM = 0.04
@@ -197,6 +200,9 @@ class Draw:
         pad, bos, eos = (int(each) for each in self.rng.permutation(self.size)[:3])
         if self.is_seq2seq:
             start = self.one_of(pad, pad, pad, eos, bos)
+            if self.family == "m2m_100" and not self.chance(_SELDOM):  # positions are counted from its padding, 1
+                eos, bos = (int(each) for each in 2 + self.rng.permutation(self.size - 2)[:2])
+                pad, start = 1, self.one_of(eos, eos, eos, bos)
             forced = bos if self.chance(_SELDOM) else self.one_of(eos, eos, None)
             ids = {"pad_token_id": pad, "eos_token_id": eos, "bos_token_id": self.one_of(None, bos)}
             return ids | {"decoder_start_token_id": start, "forced_eos_token_id": forced}
@@ -226,6 +232,9 @@ class Draw:
             "eos_token_id": [self.config["eos_token_id"], token],
         }.items():
             found |= {name: value} if self.chance(_SELDOM / 2) else {}
+        if self.family == "m2m_100" and self.chance(0.6):
+            special = {each for name, each in self.config.items() if name.endswith("_token_id")}
+            found["forced_bos_token_id"] = self.one_of(*(each for each in range(self.size) if each not in special))
         if self.is_seq2seq and self.chance(0.3):
             found["bad_words_ids"] = [[self.config["pad_token_id"]]]
         return found
@@ -241,7 +250,7 @@ class Draw:
                 is_sine = self.is_seq2seq and "embed_positions" in name
                 if tensor.is_floating_point() and not is_sine and "inv_freq" not in name:
                     tensor += torch.randn_like(tensor) * (0.3 if tensor.dim() == 1 else 0.05)
-            if self.is_seq2seq and self.chance(0.6):
+            if self.family in ("marian", "pegasus") and self.chance(0.6):
                 model.final_logits_bias.zero_()
         model.generation_config = transformers.GenerationConfig(**self.generation)
         model.to(self.one_of(torch.float32, torch.float32, torch.float16, torch.bfloat16))
@@ -275,6 +284,10 @@ class Draw:
         if self.family == "gpt2" and self.chance(0.3):
             mask = torch.tril(torch.ones(1, 1, 16, 16, dtype=self.one_of(torch.bool, torch.uint8, torch.float32)))
             tensors |= {f"transformer.h.{layer}.attn.bias": mask.clone() for layer in range(self.config["n_layer"])}
+        if self.family == "m2m_100" and self.chance(0.3):  # older files have the waves
+            model = transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(**self.config))
+            names = ("model.encoder.embed_positions.weights", "model.decoder.embed_positions.weights")
+            tensors |= {name: model.model.encoder.embed_positions.weights.clone() for name in names}
         prefix = {"gpt2": "transformer.", "gpt_bigcode": "transformer.", "opt": "model."}.get(self.family)
         if prefix and self.chance(0.3) and self.config["tie_word_embeddings"]:
             tensors = {name.removeprefix(prefix): value for name, value in tensors.items()}
