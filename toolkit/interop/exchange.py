@@ -201,6 +201,12 @@ def _how_to_tokenize(model: Model, tokenizer: Tokenizer) -> list[str]:
             names = (SPECIAL_TOKENS[index] for index in (ASSISTANT, END))
             notes.append("a reply is opened by the token {}, and ends with end_token='{}'".format(*names))
         return notes
+    if tokenizer.languages:
+        token = tokenizer.piece(next(iter(tokenizer.languages.ids.values())))
+        return [
+            f"a source begins with the token of its language, such as {token}, and with that of ' ' + text; "
+            "target_prefix has the language to write"
+        ]
     text = "text.lower()" if model.config.ignore_case else "text"
     if isinstance(tokenizer, SentencePieceTokenizer):
         return [f"a source begins with a space: its tokens are those of ' ' + {text}"]
