@@ -14,6 +14,7 @@ import pytest
 
 from tests.checks import random_model, small_config, small_gpt_config
 from toolkit.decoding import ContinuationConfig, GenerationConfig, generate, score
+from toolkit.errors import ModelError
 from toolkit.interop.ctranslate2 import StoredModel, read, write, write_weights
 from toolkit.interop.ctranslate2_file import read_variables
 from toolkit.interop.vocabulary import Vocabulary
@@ -194,6 +195,13 @@ def test_half_precision_rounds_and_takes_half_the_room(model: Seq2Seq | GPT, tmp
     for name, value in model.arrays().items():
         np.testing.assert_array_equal(reading.arrays[name], value.astype(np.float16), err_msg=name)
     assert sizes[True] < 0.75 * sizes[False]
+
+
+@pytest.mark.parametrize("settings", [{"rotary_scaling": "yarn"}, {"rotary_attention_factor": 2.0}], ids=str)
+def test_frequencies_that_model_bin_cannot_say_are_refused(settings: dict[str, Any], tmp_path: Path) -> None:
+    model = random_model(small_gpt_config(**settings), np.random.default_rng(0), np.float32)
+    with pytest.raises(ModelError, match=r"CTranslate2 has no rotary positions of rotary_scaling .*: only of none"):
+        write_weights(model, TOKENS, tmp_path)
 
 
 def test_tied_tables_are_stored_once(tmp_path: Path) -> None:

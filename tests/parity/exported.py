@@ -48,6 +48,10 @@ def configs() -> Iterator[Seq2SeqConfig | GPTConfig]:
         {"activation": "gelu"},
         {"activation": "silu", "bias": True, "num_key_value_heads": 1, "tie": False},
         {"positions": "sinusoidal", "activation": "gelu"},
+        {"positions": "learned", "bias": True, "num_key_value_heads": 1},
+        {"norm": "rms", "activation": "swiglu", "bias": True, "bias_in": "attention_input", "num_key_value_heads": 2},
+        {"norm": "rms", "activation": "swiglu", "qk_norm": True, "head_dim": 6, "num_key_value_heads": 1},
+        {"norm": "rms", "activation": "swiglu", "head_dim": 8, "rotary_scaling": "linear", "rotary_factor": 2.5},
     )
     for shape in shapes:
         yield small_gpt_config(max_length=40, **shape)
@@ -80,6 +84,9 @@ def _told(config: Seq2SeqConfig | GPTConfig) -> str:
         "output_bias",
         "scale_embedding",
         "num_key_value_heads",
+        "head_dim",
+        "qk_norm",
+        "rotary_scaling",
     )
     return " ".join(f"{name}={getattr(config, name)}" for name in names if hasattr(config, name))
 
