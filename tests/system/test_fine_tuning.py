@@ -1,6 +1,7 @@
 """A model goes on with new texts: its vocabulary, its shape and its way out stay what they were."""
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -176,6 +177,7 @@ def test_a_model_from_elsewhere_goes_back_as_what_it_was(room, tiny_model, make)
     """In its class, with its tokens in their order, its tokenizer's files, and its authors' way of decoding."""
     command = make(room, tiny_model)
     edit(room / "theirs", num_beams=3, length_penalty=0.5)
+    write_by_transformers(command)
     name = import_model("theirs", "start").name
     assert obey(f"{command} --start start --run no --training.subword-alpha 0.1") == 2  # in a sentence, before training
     assert obey(f"{command} --start start --run run") == 0
@@ -199,6 +201,17 @@ def test_a_model_from_elsewhere_goes_back_as_what_it_was(room, tiny_model, make)
     assert greedy(back) == greedy(run)
     compare_with_transformers(run)
     compare_with_ctranslate2(run)
+
+
+def write_by_transformers(command):
+    """Have the files of the model written by the library itself, where it is installed."""
+    with suppress(ModuleNotFoundError):
+        import transformers
+
+        kind = transformers.AutoModelForSeq2SeqLM if command == PAIRS else transformers.AutoModelForCausalLM
+        model = kind.from_pretrained("theirs")
+        model.generation_config.update(num_beams=3, length_penalty=0.5)
+        model.save_pretrained("theirs")
 
 
 def test_of_a_model_that_knows_languages_each_side_begins_with_its_own(room, tiny_model, capsys):
