@@ -215,8 +215,8 @@ def test_a_mistake_is_told_in_one_sentence(translate, flags, words):
 
 @pytest.mark.parametrize("verb", [*VERBS, "--no-such-flag", "no-such-verb"])
 def test_an_unknown_flag_or_verb_is_told_in_one_sentence(run, verb):
-    of_a_menu = {"explain": ("training",), "train": ("chat",)}  # topics and kinds, with flags of their own
-    words = of_a_menu.get(verb, ("some", "words"))
+    chosen = {"explain": ("training",), "train": ("chat",), "completion": ("zsh",)}  # what is looked at first
+    words = chosen.get(verb, ("some", "words"))
     assert "no-such" in run(verb, *words, "--no-such-flag").sentence
 
 
