@@ -203,10 +203,17 @@ def test_the_languages_are_those_that_the_files_say(changed: Callable[..., Path]
 def test_a_tokenizer_with_languages_can_be_pickled(own: Path) -> None:
     tokenizer = load_tokenizer(own)
     for each in (tokenizer, tokenizer.source):
-        copy = pickle.loads(pickle.dumps(each))
-        assert copy.languages == each.languages
-        assert copy.encode(" I am a boy") == each.encode(" I am a boy")
-        assert copy.decode([*copy.languages.ids.values()]) == ""
+        again = pickle.loads(pickle.dumps(each))
+        assert again.languages == each.languages
+        assert again.encode(" I am a boy") == each.encode(" I am a boy")
+        assert again.decode([*again.languages.ids.values()]) == ""
+
+
+def test_a_direction_holds_in_several_processes(own: Path, name: str) -> None:
+    translator = toolkit.load_translator(own).between("en", "ne")
+    texts = [each["text"] for each in stored(name) if each["source_language"].startswith("en")]
+    assert translator.translate(texts, workers=2, **LENGTH) == translator.translate(texts, **LENGTH)
+    translator.close()
 
 
 LANGUAGES = Languages({"eng_Latn": 20, "npi_Deva": 21, "zho_Hans": 22, "zho_Hant": 23, "est_Latn": 24})

@@ -193,7 +193,7 @@ def outcomes(count: int, seed: int) -> list[Outcome]:
             except (
                 ValueError,
                 RuntimeError,
-                KeyError,
+                LookupError,
                 ImportError,
                 TypeError,
                 AttributeError,
