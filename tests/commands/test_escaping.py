@@ -120,7 +120,7 @@ def test_a_conversation_that_was_loaded_is_shown_without_its_control_characters(
 def room(writer, tmp_path):
     """A model whose metrics have names and texts that would steer a terminal, and a run of such a name."""
     directory = shutil.copytree(writer, tmp_path / "model")
-    metrics = {"command": f"recipe {NAME}", "settings": {NAME: NAME}, NAME: {NAME: NAME}}
+    metrics = {"languages": [NAME], "command": f"recipe {NAME}", "settings": {NAME: NAME}, NAME: {NAME: NAME}}
     (directory / "metrics.json").write_text(json.dumps(metrics))
     run = tmp_path / "runs" / f"run {NAME}"
     run.mkdir(parents=True)
@@ -142,6 +142,8 @@ def room(writer, tmp_path):
     [
         ("info", "model"),
         ("info", "model", "--json"),
+        ("models", "model"),
+        ("models", "model", "--json"),
         ("runs", "runs"),
         ("runs", "runs", "--json"),
         ("plot", "runs", "--output", "curves.svg"),

@@ -88,18 +88,20 @@ class Models:
 
 def _models_in(path: Path) -> list[Path]:
     """Find the models in a directory, or the one that it is.  Raises ModelError where there is none."""
-    if path.is_dir():
+    try:
         found = [path] if holds_a_model(path) else sorted(each for each in path.iterdir() if holds_a_model(each))
-        if found:
-            return found
-    raise ModelError(f"{path} has no models in it" if path.is_dir() else f"{path} is not a directory")
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+    if not found:
+        raise ModelError(f"{path} has no models in it")
+    return found
 
 
 def listed(name: str, path: Path) -> dict[str, Any]:
     """Collect what a list says of a model, whose values are not read; of one that is damaged, the "problem"."""
     try:
         return {"model": name, **read_model(path, _outline)}
-    except ModelError as error:
+    except (ModelError, OSError) as error:
         return {"model": name, "problem": str(error)}
 
 
