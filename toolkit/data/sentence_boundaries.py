@@ -79,8 +79,8 @@ _ITEM = re.compile(
 )
 _BULLETS = "-*•–—·+>#~|‣⁃"
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[^\s@]+@[^\s@]+\.[^\s@]+")
-_OPENING, _CLOSING = "“([«", "”)]»"
-_PARTNERS = dict(zip(_OPENING + _CLOSING, _CLOSING + _OPENING, strict=True))
+_OPENING, _CLOSING = '“([«"', '”)]»"'
+_PARTNERS = {**dict(zip(_OPENING, _CLOSING, strict=True)), **dict(zip(_CLOSING, _OPENING, strict=True))}
 
 
 class DividedText(NamedTuple):
@@ -188,7 +188,9 @@ def _is_end(line: str, found: re.Match[str], place: int, has_capitals: bool) -> 
     has_capitals: it is written with capital letters, so that a small one says that the sentence goes on.
     """
     marks, beside, first = found[0].rstrip(_CLOSERS), line[found.end()], line[place]
-    last, is_quotation = marks[-1], len(marks) < len(found[0])
+    # The mark that says most: a danda with a point after it is a danda.
+    last = next((each for kind in (_ANYWHERE, "?!؟") for each in marks if each in kind), marks[-1])
+    is_quotation = len(marks) < len(found[0])
     if not beside.isspace():  # none is usual there, or it was forgotten
         runs_on = last in _ANYWHERE or (last in "?!" and _is_devanagari(first))
         if not (runs_on and first.isalnum()) and not _is_forgotten(line, found.start(), place):
@@ -252,29 +254,28 @@ def _is_devanagari(letter: str) -> bool:
 
 def _to_translate(line: str, begin: int, end: int) -> tuple[int, int] | None:
     """Find what is to be translated of a part of a line, without what only stands before and after it."""
-    kinds = {*line[begin:end]}
-    lonely = {mark for mark, partner in _PARTNERS.items() if partner not in kinds}
-    if line.count('"', begin, end) % 2:
-        lonely.add('"')
+    counts = {mark: line.count(mark, begin, end) for mark in _PARTNERS}
+
+    def is_lonely(mark: str) -> bool:
+        return counts['"'] % 2 == 1 if mark == '"' else not counts[_PARTNERS[mark]]
+
     while begin < end:
         item = _ITEM.match(line, begin, end)
-        if item:
-            begin = item.end()
-        elif line[begin].isspace() or _is_picture(line[begin]) or _is_bullet(line[begin : begin + 2]):
-            begin += 1
-        elif line[begin] in lonely and line[begin] not in _CLOSING:
-            lonely -= {*line[begin]} & {'"'}
-            begin += 1
-        else:
+        after = item.end() if item else begin + 1
+        if item or line[begin].isspace() or _is_picture(line[begin]) or _is_bullet(line[begin : begin + 2]):
+            pass
+        elif line[begin] not in _OPENING or not is_lonely(line[begin]):
             break
+        for mark in counts.keys() & {*line[begin:after]}:
+            counts[mark] -= 1
+        begin = after
     while begin < end:
-        if line[end - 1].isspace() or _is_picture(line[end - 1]):
-            end -= 1
-        elif line[end - 1] in lonely and line[end - 1] not in _OPENING:
-            lonely -= {*line[end - 1]} & {'"'}
-            end -= 1
-        else:
+        mark = line[end - 1]
+        if not (mark.isspace() or _is_picture(mark) or (mark in _CLOSING and is_lonely(mark))):
             break
+        if mark in counts:
+            counts[mark] -= 1
+        end -= 1
     return (begin, end) if any(map(_has_words, line[begin:end].split())) else None
 
 
