@@ -110,6 +110,12 @@ def test_what_is_missing_is_named(flags, missing):
         parse_flags(Recipe, "it", flags)
 
 
+@pytest.mark.parametrize("flags", [["--lod"], ["--lod", "a"], ["a", "--lod"], ["--lod=3", "a", "b"]])
+def test_a_misspelt_flag_is_named_before_a_word_that_is_missing(flags):
+    with pytest.raises(ConfigError, match="there is no flag --lod: did you mean --loud"):
+        parse_flags(Recipe, "it", flags)
+
+
 def test_a_long_word_is_not_broken():
     word = "x" * 200 + " " + "y" * 200
     with pytest.raises(ConfigError) as caught:

@@ -80,7 +80,7 @@ def parse_flags(command: type[T] | T, program: str, arguments: Sequence[str]) ->
         emit(help_page(page, program, command if isinstance(command, type) else type(command)))
         sys.exit(0)
     complaint = "\n".join(line.strip("│| ") for line in complaint.splitlines() if re.search(r"\w", line))
-    raise ConfigError(f"{_sentence(complaint, flags_of(groups_of(page)), command)} (see {program} --help)")
+    raise ConfigError(f"{_sentence(complaint, flags_of(groups_of(page)), command, arguments)} (see {program} --help)")
 
 
 def flag_groups(command: type) -> "list[Group]":
@@ -96,8 +96,12 @@ def _read(command: type[T] | T, program: str, arguments: Sequence[str]) -> T:
 
     defaults = {} if isinstance(command, type) else {"default": command}
     command = command if isinstance(command, type) else type(command)
-    words = [re.sub(r"^--no-([\w-]+\.)(?=[\w-]+$)", r"--\1no-", word) for word in arguments]
-    return tyro.cli(command, prog=program, args=words, **defaults)
+    return tyro.cli(command, prog=program, args=[*map(_spelled, arguments)], **defaults)
+
+
+def _spelled(word: str) -> str:
+    """Write --no-model.tie as tyro does: --model.no-tie."""
+    return re.sub(r"^--no-([\w-]+\.)(?=[\w-]+$)", r"--\1no-", word)
 
 
 @contextmanager
@@ -119,8 +123,14 @@ def _printed(redirect: Callable, command: type, program: str, arguments: Sequenc
     return page.buffer.getvalue().decode()
 
 
-def _sentence(complaint: str, flags: list[str], command: type) -> str:
-    """Say what is wrong, in our words where the complaint is one that we know."""
+def _sentence(complaint: str, flags: list[str], command: type, arguments: Sequence[str]) -> str:
+    """Say what is wrong, in our words where the complaint is one that we know.
+
+    A flag that there is not comes first: tyro then misses or misreads the words after it.
+    """
+    words = [word for word in map(_spelled, arguments) if re.match(r"--\w", word)]
+    if strange := [word for word in words if word.partition("=")[0].replace("_", "-") not in flags]:
+        return _unknown(strange, flags)
     if found := re.search(r"^Unrecognized.*?: *(.+)", complaint, re.MULTILINE):
         return _unknown(found[1].split(", "), flags)
     if found := re.search(r"invalid choice '(.*)' for argument '(.*?)'\. Expected one of (.+)\.", complaint):
