@@ -87,6 +87,12 @@ CASES = {
         _SEQ2SEQ | {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1, "forced_eos_token_id": 1},
     ),
     "pegasus, not tied": ("pegasus", _SEQ2SEQ | {"tie_word_embeddings": False}),
+    "m2m_100": (
+        "m2m_100",
+        _SEQ2SEQ
+        | {"pad_token_id": 1, "decoder_start_token_id": 2, "eos_token_id": 2, "forced_eos_token_id": None}
+        | dict.fromkeys(("encoder_layerdrop", "decoder_layerdrop", "attention_dropout"), 0.0),
+    ),
 }
 
 
