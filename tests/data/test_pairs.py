@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from toolkit.data.filters import Filters
+from toolkit.data.pair_corpus import PairCorpus
 from toolkit.data.pairs import LineFiles, Located, open_sources
 from toolkit.errors import ConfigError, DataError
 
@@ -184,3 +186,39 @@ def test_a_fingerprint_knows_where_one_file_ends(write):
         return LineFiles(write("my.en", source), write("my.ne", target)).fingerprint()
 
     assert fingerprint("a\nb", "c\nd") != fingerprint("a\nbc", "\nd")
+
+
+@pytest.fixture
+def embedded_pairs(tmp_path, monkeypatch):
+    """A small corpus where the embedded one would be."""
+    folder = tmp_path / "embedded"
+    folder.mkdir()
+    for name in "train", "valid":
+        for side in "en", "ne":
+            (folder / f"{name}.{side}").write_text("".join(f"{name} {side} {number}\n" for number in range(20)))
+    monkeypatch.setattr("toolkit.data.pairs.embedded", lambda _name: folder)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_embedded_pairs_have_a_name(tmp_path, embedded_pairs):
+    (there,) = open_sources([], [], ["en_ne"], "en", "ne")
+    assert (there.name, next(iter(there))) == ("en_ne", ("train en 0", "train ne 0", 1))
+    (back,) = open_sources([], [], ["en_ne"], "ne", "en", "valid")
+    assert next(iter(back)) == ("valid ne 0", "valid en 0", 1)
+    with pytest.raises(ConfigError, match=r"^en_ne has the columns en and ne, not 'en' and 'de'$"):
+        open_sources([], [], ["en_ne"], "en", "de")
+    (tmp_path / "en_ne").mkdir()  # a directory at hand comes first
+    with pytest.raises(DataError, match="en_ne"):
+        open_sources([], [], ["en_ne"], "en", "ne")
+
+
+def test_what_is_validated_on_is_taken_out_of_the_other_pairs(tmp_path, embedded_pairs):
+    for side in "en", "ne":
+        (tmp_path / f"new.{side}").write_text("".join(f"new {side} {number}\n" for number in range(10)))
+    new = [tmp_path / "new.en"], [tmp_path / "new.ne"]
+    sources = open_sources(*new, ["en_ne"], "en", "ne")
+    corpus = PairCorpus.build(tmp_path / "corpus", sources, [], Filters(), (1, 0.5), valid_lines=4)
+    assert [source for source, _ in corpus.pairs("valid")] == ["new en 0", "new en 2", "new en 5", "new en 7"]
+    assert len(corpus.pairs("train")) == 26
+    alone = PairCorpus.build(tmp_path / "alone", sources[1:], [], Filters(), valid_lines=4)
+    assert [source for source, _ in alone.pairs("valid")] == [f"train en {number}" for number in (0, 5, 10, 15)]

@@ -15,12 +15,13 @@ from tests.system.damage.room import obey
 from tests.tokenization.test_foreign_library import content
 from toolkit.data.sentences import sentence_ids
 from toolkit.data.store import RaggedStore
+from toolkit.data.token_stream import stream_encoder
 from toolkit.decoding import ContinuationConfig, GenerationConfig, generate
 from toolkit.interop import export_model, import_model
 from toolkit.interop.vocabulary import Vocabulary
-from toolkit.models.gpt import GPTConfig
+from toolkit.models.gpt import ABSENT, GPTConfig
 from toolkit.models.seq2seq import translation_batch
-from toolkit.models.storage import load_model, model_directory, read_arrays, read_metrics
+from toolkit.models.storage import load_model, model_directory, read_arrays, read_metrics, save_model
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.recipes import translation
@@ -144,6 +145,27 @@ def test_what_does_not_fit_is_refused_in_a_sentence(room, tiny_model, tiny_gpt, 
     assert not Path("run").exists()
 
 
+def test_a_model_of_another_kind_of_text_is_refused_what_it_cannot_learn(room, make_gpt, capsys):
+    """One whose texts begin with no mark has no prompt to be read, and one without an end mark no documents."""
+    make_gpt(room / "unmarked", begin=False)
+    assert obey(f"{TEXTS} --start unmarked --run run --first-line read") == 2
+    assert "--first-line read is for models whose texts begin with <s>" in capsys.readouterr().err
+    model, endless = load_model(make_gpt(room / "made", output_bias=True)), room / "endless"
+    model.output.bias.data[EOS] = ABSENT
+    (room / "made").rename(endless)
+    save_model(model, endless)
+    assert obey(f"{TEXTS} --start endless --run run") == 2
+    assert "endless has no token that ends a text: add --documents none" in capsys.readouterr().err
+    assert not Path("run").exists()
+
+
+def test_a_model_that_converses_still_does(room, make_gpt, capsys):
+    make_gpt(room / "start", template="control")
+    assert obey(f"{TEXTS} --start start --run run --training.updates 1") == 0
+    assert "talk with it: toolkit chat --model run" in capsys.readouterr().out
+    assert toolkit.load("run").chat()
+
+
 def test_what_the_vocabulary_lacks_is_counted(room, make_gpt, capsys):
     make_gpt(room / "start")
     Path("new.txt").write_text("She eats Ω.\nHe drinks Ω.\n", encoding="utf-8")
@@ -180,7 +202,7 @@ def test_a_model_from_elsewhere_goes_back_as_what_it_was(room, tiny_model, make)
     write_by_transformers(command)
     name = import_model("theirs", "start").name
     assert obey(f"{command} --start start --run no --training.subword-alpha 0.1") == 2  # in a sentence, before training
-    assert obey(f"{command} --start start --run run") == 0
+    assert obey(f"{command} --start start --run run --training.keep 2") == 0
     assert losses()[-1] < losses()[0]
     run, start = toolkit.load("run"), toolkit.load("start")
     assert settings("run") == settings("start")
@@ -188,12 +210,17 @@ def test_a_model_from_elsewhere_goes_back_as_what_it_was(room, tiny_model, make)
     if command == TEXTS:
         first = RaggedStore(Path("run", "data", "train"))[0].tolist()
         assert first == [BOS] * start.model.config.begin + start.tokenizer.encode(STORY[0]) + [EOS]
+        pieces, _ = stream_encoder(start.tokenizer).encode(["She eats", " rice."])  # as a long text is cut
+        assert pieces.tolist() == start.tokenizer.encode("She eats rice.")
     assert export_model("run", "there").name == export_model("start", "untouched").name == name
     for path in Path("untouched").iterdir():
         if path.name != "model.safetensors":
             assert Path("there", path.name).read_bytes() == path.read_bytes()
-    decoding = json.loads(Path("there", "generation_config.json").read_text())
-    assert (decoding["num_beams"], decoding["length_penalty"]) == (3, 0.5)
+    assert obey("average run --output mean") == 0
+    assert export_model("mean", "mean-there").name == name
+    for directory in "there", "mean-there":
+        decoding = json.loads(Path(directory, "generation_config.json").read_text())
+        assert (decoding["num_beams"], decoding["length_penalty"]) == (3, 0.5)
     assert import_model("there", "back").name == name
     back = toolkit.load("back")
     assert back.tokenizer.rows == start.tokenizer.rows

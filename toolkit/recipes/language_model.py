@@ -241,4 +241,5 @@ def score(
     lines = [line for sample in written(recipe, tokenizer, recipe.samples, model) for line in (sample, "")]
     told = {"validation_full": "validation", "validation_before": "before"}
     lines += [f"{told[name]}: {figures(scores)}" for name, scores in found.items()]
-    return found, [*lines, f"write more with: toolkit generate --model {recipe.run}"]
+    use = "talk with it: toolkit chat" if model.config.template != "none" else "write more with: toolkit generate"
+    return found, [*lines, f"{use} --model {recipe.run}"]
