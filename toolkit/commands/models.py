@@ -274,7 +274,10 @@ class Average:
     values differ, do not.
     """
 
-    examples = ("checkpoints/own --last 3 --output checkpoints/mean",)
+    examples = (
+        "checkpoints/own --last 3 --output checkpoints/mean",
+        "checkpoints/own/step-000400 checkpoints/own/step-000500 --output mean",
+    )
 
     models: Positional[Annotated[tuple[str, ...], arg(metavar="MODEL...")]]
     """Directories of models, or of runs: a run means all checkpoints that it has kept."""
