@@ -12,6 +12,7 @@ import pytest
 from tests.checks import random_model, small_config, small_gpt_config
 from tests.interop.test_ctranslate2 import FIXTURES, TOKENS
 from toolkit.errors import ModelError
+from toolkit.interop import import_model
 from toolkit.interop.ctranslate2 import distinct, read, write_weights
 from toolkit.interop.ctranslate2_file import Variables, dequantised, read_variables, write_variables
 from toolkit.models.gpt import ABSENT, GPT
@@ -137,6 +138,8 @@ def test_two_vocabularies_become_one(seq2seq: tuple[Seq2Seq, Path]) -> None:
         np.testing.assert_array_equal(arrays["source.embedding.table"][reading.tokens.index(token)], table[index])
     np.testing.assert_array_equal(arrays["output.table"][:30], model.output.table.data)
     assert (arrays["output.bias"] == [0.0] * 30 + [ABSENT] * 5).all()
+    notes = import_model(directory, directory / "own").notes
+    assert notes[-1] == "its ids are the places in target_vocabulary; 5 tokens of source_vocabulary alone follow"
 
 
 def test_the_context_of_a_window_is_the_window(gpt: tuple[GPT, Path]) -> None:

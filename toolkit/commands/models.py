@@ -339,8 +339,9 @@ class ImportModel:
 
     Of transformers: Marian, Pegasus and M2M100 (NLLB); GPT2, GPTBigCode, OPT, Llama, Mistral, Phi3, Qwen2, Qwen3 and
     Starcoder2, with weights in safetensors. Of CTranslate2: translators and language models of the same kinds,
-    quantised ones too, with the files of their tokenizer beside them. Nothing is downloaded. Where the tokenizer is a
-    tokenizer.json, its library must be installed: pip install tokenizers.
+    quantised ones too, with the files of their tokenizer beside them. Without any, a model is used by ids (--ids).
+    Nothing is downloaded. Where the tokenizer is a tokenizer.json, its library must be installed: pip install
+    tokenizers.
     """
 
     examples = (

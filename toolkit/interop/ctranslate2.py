@@ -132,6 +132,7 @@ class StoredModel(NamedTuple):
     arrays: dict[str, Array]  # float32, by the names of our parameters
     tokens: list[str]
     vocabulary: Vocabulary  # which of its ids stand at which of ours, by the special tokens that it names
+    of_sources: int = 0  # the last of the tokens, which only sources have, where they have a list of their own
 
     @property
     def notes(self) -> list[str]:
@@ -175,10 +176,12 @@ def read(directory: Path, end_token: str | None = None) -> StoredModel:
         raise ModelError(f"{own.path} puts a begin mark before every source: ours have an end mark only")
     if translates and settings.get("decoder_start_token", "<s>") is None:
         raise ModelError(f"{own.path} has no token that outputs begin with: every output needs one here")
-    config = spec.read_config(source, settings)
+    config, of_sources = spec.read_config(source, settings), 0
     arrays = _read_arrays(source, config)
     if translates and any((directory / f"{_SOURCES}.{end}").exists() for end in _ENDS):
-        tokens = _unite(arrays, read_tokens(directory, _SOURCES), read_tokens(directory, _TARGETS), config, directory)
+        targets = read_tokens(directory, _TARGETS)
+        tokens = _unite(arrays, read_tokens(directory, _SOURCES), targets, config, directory)
+        of_sources = len(tokens) - len(targets)
         config = replace(config, vocab_size=len(tokens), output_bias=True)
     else:
         tokens = read_tokens(directory, _SHARED if translates else _ALONE)
@@ -201,7 +204,7 @@ def read(directory: Path, end_token: str | None = None) -> StoredModel:
     if OUTPUT_BIAS in arrays:  # some forbid a token by -inf
         arrays[OUTPUT_BIAS] = np.maximum(arrays[OUTPUT_BIAS], np.float32(ABSENT))
     new_model(config).check_arrays(arrays, str(source.path))
-    return StoredModel(config, arrays, tokens, vocabulary)
+    return StoredModel(config, arrays, tokens, vocabulary, of_sources)
 
 
 def _unite(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from toolkit.display import short_repr
+from toolkit.display import counted, short_repr
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, new_directory
 from toolkit.interop import ctranslate2
@@ -139,6 +139,9 @@ def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, l
             tokenizer = IdTokenizer(reading.vocabulary.rows, shown_pieces(reading.vocabulary.rows, reading.tokens))
         model = reading.model()
         notes = reading.notes + _by_ids(tokenizer) + _never_written(model, reading.vocabulary, reading.tokens)
+        if isinstance(tokenizer, IdTokenizer) and reading.of_sources:
+            count = counted(reading.of_sources, "token")
+            notes.append(f"its ids are the places in target_vocabulary; {count} of source_vocabulary alone follow")
         return model, tokenizer, _ctranslate2_name(model), notes, {}
     if not source.is_dir():
         raise ModelError(
