@@ -18,7 +18,7 @@ VERBS = {
     "generate": ("generate.Generate", "Continue a text: a prompt, a file of prompts, or what you type."),
     "chat": ("chat.Chat", "Converse with a model: at a prompt, in a pipe, in JSON lines."),
     "train": ("", "Train a translator, a language model, a chat model, and others."),
-    "models": ("models.Models", "List the models there are: kind, languages, size, scores."),
+    "models": ("catalogue.Models", "List the models there are: kind, languages, size, scores."),
     "info": ("models.Info", "Show what a model is, how large it is and how well it did."),
     "score": ("score.Score", "Score given translations: how probable a model finds them."),
     "evaluate": ("evaluate.Evaluate", "Score translations against references: BLEU, chrF, exact match."),

@@ -1,4 +1,4 @@
-"""The verbs for models as files: models, info, presets, average, import, export."""
+"""The verbs for models as files: info, presets, average, import, export."""
 
 import shlex
 import sys
@@ -19,9 +19,7 @@ from toolkit.models.presets import PRESETS
 from toolkit.models.storage import (
     CONFIG_FILE,
     WEIGHTS_FILE,
-    described_model,
     find_model,
-    holds_a_model,
     load_model,
     read_found,
     read_json,
@@ -29,7 +27,6 @@ from toolkit.models.storage import (
     read_model,
     read_origin,
     save_model,
-    shipped_models,
 )
 from toolkit.tensors import read_tensors
 from toolkit.text_model import TextModel
@@ -37,113 +34,6 @@ from toolkit.tokenization import IdTokenizer, load_tokenizer
 
 if TYPE_CHECKING:
     from toolkit.interop import Exchanged
-
-
-# Where metrics.json has the figure that says most of a model, and how it is shown; the first that is there is taken.
-_SCORES = (
-    ("test", "chrf", "chrF {:.1f} on new sentences"),
-    ("replies", "all", "exact", "{:.1f} % of replies right"),
-    ("validation", "chrf", "chrF {:.1f} in validation"),
-    ("validation_full", "bits_per_byte", "{:.3f} bits per byte"),
-    ("validation", "bits_per_byte", "{:.3f} bits per byte"),
-    ("validation", "accuracy", "{:.3f} of pairs ranked right"),
-    ("validation", "reward", "reward {:.3f}"),
-    ("validation", "loss", "loss {:.3f} in validation"),
-)
-_PURPOSES = {"seq2seq": "translator", "gpt": "language model", "reward": "reward model", "autoencoder": "auto-encoder"}
-
-
-@dataclass
-class Models:
-    """List models: name, kind, languages, number of parameters, size on disk, and how well each did.
-
-    Without a directory, those that come with the toolkit; the name is what --model takes. `toolkit info` tells more of
-    one, and `toolkit runs` compares runs.
-    """
-
-    examples = (
-        "",
-        "checkpoints --json",
-    )
-
-    directories: Positional[Annotated[tuple[Path, ...], arg(metavar="[DIRECTORY ...]")]] = ()
-    """Directories that are models or runs, or hold some."""
-    json: bool = False
-    """Print one JSON object, with all scores, instead of a table."""
-
-    def run(self) -> None:
-        found = [each for path in self.directories for each in _models_in(path)]
-        names = {str(path): path for path in found} if self.directories else shipped_models()
-        records = [listed(name, path) for name, path in sorted(names.items())]
-        if self.json:
-            emit([json_text({"models": records})])
-            return
-        rows = [("model", "kind", "languages", "parameters", "MB", "score")]
-        rows += [_listed_row(record) for record in records if "problem" not in record]
-        emit(aligned(rows, left=(0, 1, 2, 5)))
-        for record in records:
-            if "problem" in record:
-                tell(f"toolkit: {record['problem']}")
-
-
-def _models_in(path: Path) -> list[Path]:
-    """Find the models in a directory, or the one that it is.  Raises ModelError where there is none."""
-    try:
-        found = [path] if holds_a_model(path) else sorted(each for each in path.iterdir() if holds_a_model(each))
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
-    if not found:
-        raise ModelError(f"{path} has no models in it")
-    return found
-
-
-def listed(name: str, path: Path) -> dict[str, Any]:
-    """Collect what a list says of a model, whose values are not read; of one that is damaged, the "problem"."""
-    try:
-        return {"model": name, **read_model(path, _outline)}
-    except (ModelError, OSError) as error:
-        return {"model": name, "problem": str(error)}
-
-
-def _outline(directory: Path) -> dict[str, Any]:
-    model, metrics = described_model(directory)[0], read_metrics(directory)
-    languages = metrics.pop("languages", [])
-    if not (isinstance(languages, list) and all(isinstance(each, str) for each in languages)):
-        languages = []
-    return {
-        "directory": str(directory),
-        "kind": model.kind,
-        "template": getattr(model.config, "template", "none"),
-        "languages": languages,
-        "parameters": model.parameter_count,
-        "bytes": sum(path.stat().st_size for path in directory.iterdir() if path.is_file()),
-        "scores": {key: value for key, value in metrics.items() if isinstance(value, dict) and key != "settings"},
-    }
-
-
-def _listed_row(record: dict[str, Any]) -> tuple[str, ...]:
-    chats = record["kind"] == "gpt" and record["template"] != "none"
-    purpose = "chat model" if chats else _PURPOSES.get(record["kind"], record["kind"].replace("_", " "))
-    languages = (" → " if record["kind"] == "seq2seq" else ", ").join(record["languages"]) or "-"
-    return (
-        record["model"],
-        purpose,
-        languages,
-        f"{record['parameters']:,}",
-        f"{record['bytes'] / 1e6:.1f}",
-        _best_known(record["scores"]),
-    )
-
-
-def _best_known(scores: dict[str, Any]) -> str:
-    """Write the first of `_SCORES` that is there and a number."""
-    for *path, form in _SCORES:
-        value: Any = scores
-        for name in path:
-            value = value.get(name) if isinstance(value, dict) else None
-        if isinstance(value, int | float):
-            return form.format(value)
-    return "-"
 
 
 @dataclass
@@ -276,7 +166,7 @@ class Average:
 
     examples = (
         "checkpoints/own --last 3 --output checkpoints/mean",
-        "checkpoints/own/step-000400 checkpoints/own/step-000500 --output mean",
+        "own/step-000400 own/step-000500 --output mean",
     )
 
     models: Positional[Annotated[tuple[str, ...], arg(metavar="MODEL...")]]
