@@ -11,6 +11,7 @@ import pytest
 import toolkit
 from tests.conftest import ENGLISH, NEPALI
 from tests.interop.foreign_models import edit, make_gpt2, make_llama, make_marian
+from tests.interop.test_multilingual import FIXTURES
 from tests.system.damage.room import obey
 from tests.tokenization.test_foreign_library import content
 from toolkit.data.sentences import sentence_ids
@@ -241,35 +242,39 @@ def write_by_transformers(command):
         model.save_pretrained("theirs")
 
 
-def test_of_a_model_that_knows_languages_each_side_begins_with_its_own(room, tiny_model, capsys):
-    command = marian(room, tiny_model)
-    import_model("theirs", "start")
-    path = Path("start", "tokenizer.json")
-    languages = {"ids": {"eng_Latn": 20, "npi_Deva": 21}, "source": None, "target": None}
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"languages": languages}))
-    assert obey(f"{command} --start start --run run") == 2
-    assert "--source-language" in capsys.readouterr().err
-    assert obey(f"{command} --start start --run run --source-language eng --target-language ne") == 0
+@pytest.mark.parametrize("name", ["m2m100", "nllb"])
+def test_of_a_model_that_knows_languages_each_side_begins_with_its_own(room, tiny_model, capsys, name):
+    if name == "nllb":
+        pytest.importorskip("tokenizers", reason="the optional extra hf is not installed")
+    import_model(FIXTURES / name, "start")
+    assert obey(f"{PAIRS} --start start --run run --source-language en") == 2  # and to which?
+    assert "--target-language" in capsys.readouterr().err
+    assert obey(f"{PAIRS} --start start --run run --source-language en --target-language ne") == 0
+    assert losses()[-1] < losses()[0]
+    run, known = toolkit.load("run"), toolkit.load("start").tokenizer.languages
+    languages = [known.ids[known.code(code)] for code in ("en", "ne")]
     stores = [RaggedStore(Path("run", "data", "ids", f"train.{side}")) for side in ("source", "target")]
-    assert [{ids[0] for ids in store} for store in stores] == [{20}, {21}]
-    run = toolkit.load("run")
-    assert (run.tokenizer.languages.source, run.tokenizer.languages.target) == ("eng_Latn", "npi_Deva")
-    assert run.translate_n(ENGLISH[0])[0].ids[0] == 21
-    assert obey(f"{PAIRS} --start {tiny_model} --run other --source-language en") == 2
+    assert [{ids[0] for ids in store} for store in stores] == [{language} for language in languages]
+    assert [run.language("source"), run.language("target")] == languages
+    assert export_model("run", "there").name == "M2M100ForConditionalGeneration"
+    import_model("there", "back")
+    assert np.array_equal(logits(toolkit.load("back")), logits(run))
+    compare_with_transformers(run)
+
+
+def test_languages_are_for_models_that_have_some(room, tiny_model, capsys):
+    assert obey(f"{PAIRS} --start {tiny_model} --run run --source-language en") == 2
     assert "has no languages to choose" in capsys.readouterr().err
-    assert obey(f"{PAIRS} --run other --target-language en") == 2
+    assert obey(f"{PAIRS} --run run --target-language en") == 2
     assert "are for a model that --start gives" in capsys.readouterr().err
 
 
 def texts_of(model):
     """Sources and targets as our ids; those of a language model have no sources."""
     if isinstance(model, Translator):
-        return [sentence_ids(each, texts) for each, texts in zip(both(model), (ENGLISH, NEPALI), strict=True)]
+        sources = sentence_ids(model.tokenizer.source, ENGLISH, language=model.language("source"))
+        return sources, sentence_ids(model.tokenizer, NEPALI, language=model.language("target"))
     return None, [model.tokenizer.encode(text) for text in STORY]
-
-
-def both(model):
-    return model.tokenizer.source, model.tokenizer
 
 
 def logits(model):
@@ -290,7 +295,8 @@ def greedy(model, count=9):
     """The ids that it writes by itself, in our order, without the end mark."""
     sources, texts = texts_of(model)
     if sources is not None:
-        found = generate(model.model, sources, GenerationConfig(max_new_tokens=count, forced_eos="none"))
+        settings = GenerationConfig(max_new_tokens=count, forced_eos="none")
+        found = generate(model.model, sources, settings, forced_bos=model.language("target"))
     else:
         settings = ContinuationConfig(do_sample=False, max_new_tokens=count, forced_eos="none")
         found = generate(model.model, [ids[:3] for ids in texts], settings)

@@ -169,7 +169,8 @@ def train(recipe: Settings, command: str = "") -> Run:
         begin = partial(copy_values, before.model) if before else None
         trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet, begin)
         told = [*corpus.describe(), describe(corpus.examples("train"))]
-        told += strange_tokens(tokenizer, corpus.stores("train")) if before else []
+        if before:  # of what is validated on too: old pairs among those to train on hide what the new ones are like
+            told += strange_tokens(tokenizer, corpus.stores("train") | corpus.stores("valid"))
         recipe.fit(trainer, saved, *told, size=f", {tokenizer.vocab_size} tokens")
         if recipe.source or recipe.data:
             name, pairs = f"validation_beam_{recipe.num_beams}", list(corpus.example_texts("valid"))
