@@ -34,7 +34,7 @@ from toolkit.nn.module import Model
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.languages import Languages
-from toolkit.tokenization.special import EOS, SPECIAL_TOKENS
+from toolkit.tokenization.special import EOS, FIRST_TOKEN, SPECIAL_TOKENS
 
 _NEW = 8  # tokens that are written after each text
 _TEXTS = 3
@@ -74,9 +74,12 @@ def compared(draw: Draw, directory: Path) -> Outcome:
 
 
 def languages_of(draw: Draw, vocabulary: Vocabulary) -> Languages | None:
-    """What outputs of an M2M100 are forced to begin with is a language."""
+    """What outputs of an M2M100 are forced to begin with is a language, unless it is special."""
     forced = draw.generation.get("forced_bos_token_id")
-    return Languages({"xx": vocabulary.ours([forced])[0]}) if draw.family == "m2m_100" and forced is not None else None
+    if draw.family != "m2m_100" or forced is None:
+        return None
+    [index] = vocabulary.ours([forced])
+    return Languages({"xx": index}) if index >= FIRST_TOKEN else None
 
 
 def exact_waves(table: torch.Tensor) -> torch.Tensor:
