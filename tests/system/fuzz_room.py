@@ -124,6 +124,7 @@ def _texts(room: Path) -> None:
         ],
         "scored.jsonl": [
             {"source": "I am", "target": "a"}, {"source": "I am", "translations": [{"ids": [300, 301]}, {"text": "a"}]},
+            {"source": "I am. You", "translations": [{"segments": [{"ids": [300, 3]}, {"text": "a", "start": 6}]}]},
         ],
     }  # fmt: skip
     for name, values in written.items():
