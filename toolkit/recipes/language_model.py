@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from toolkit.data.embedded import embedded
+from toolkit.data.embedded import embedded, make_embedded
 from toolkit.data.text_corpus import TextCorpus
 from toolkit.data.texts import TextSource, open_texts
 from toolkit.decoding import ContinuationConfig
@@ -201,6 +201,7 @@ def open_corpus(recipe: Settings) -> tuple[list[TextSource], list[TextSource]]:
         mistake = "validation text is given without --text, --data or --pairs: give the training text too"
         refuse((any(valid), mistake))
         given, valid = (embedded_texts(recipe, split) for split in ("train", "valid"))
+    make_embedded((*recipe.text, *recipe.pairs, *recipe.valid_text), recipe.quiet)
     return tuple(
         open_texts(texts, data, recipe.column, recipe.documents, pairs=pairs) for texts, data, pairs in (given, valid)
     )
