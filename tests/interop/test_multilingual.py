@@ -17,10 +17,12 @@ import pytest
 from safetensors.numpy import load_file
 
 import toolkit
+from tests.checks import random_model, small_config
 from tests.interop.foreign_models import edit
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, ModelError
 from toolkit.interop import export_model, import_model
+from toolkit.interop.hugging_face import write_hugging_face
 from toolkit.tokenization import load_tokenizer
 from toolkit.tokenization.languages import Languages
 from toolkit.tokenization.special import EOS
@@ -214,6 +216,13 @@ def test_a_direction_holds_in_several_processes(own: Path, name: str) -> None:
     texts = [each["text"] for each in stored(name) if each["source_language"].startswith("en")]
     assert translator.translate(texts, workers=2, **LENGTH) == translator.translate(texts, **LENGTH)
     translator.close()
+
+
+def test_our_own_order_of_tokens_has_padding_elsewhere(tmp_path: Path) -> None:
+    """Positions would be counted from another number there."""
+    model = random_model(small_config(positions="sinusoidal_fairseq"), np.random.default_rng(0), np.float32)
+    with pytest.raises(ModelError, match=r"M2M100ForC.* has token 1 as padding, and this model has its padding at 0"):
+        write_hugging_face(model, tmp_path)
 
 
 LANGUAGES = Languages({"eng_Latn": 20, "npi_Deva": 21, "zho_Hans": 22, "zho_Hant": 23, "est_Latn": 24})

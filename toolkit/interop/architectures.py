@@ -68,6 +68,7 @@ class Architecture:
     begins_texts: ClassVar[bool] = True  # its texts usually begin with their begin token
     output_bias: ClassVar[str | None] = None  # the tensor that is added to the scores of tokens
     redundant: ClassVar[tuple[str, ...]] = ()  # ends of the names of tensors that say nothing
+    padding: ClassVar[int | None] = None  # the id of padding, if it must have a certain one
 
     has: ClassVar[set[str]]  # features, as `features` calls them, that its models may have
     needs: ClassVar[Mapping[str, Any]] = {}  # fields of our config that all its models have, and what they are

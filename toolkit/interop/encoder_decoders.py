@@ -103,7 +103,7 @@ def _are_waves(table: Array, config: Seq2SeqConfig, near: float) -> bool:
     if table.ndim != 2 or table.shape[1] != config.d_model:
         return False
     layout = LAYOUTS[config.positions]
-    table = table[_PADDING + 1 :] if layout == "fairseq" else table
+    table = table[M2M100.padding + 1 :] if layout == "fairseq" else table
     return np.allclose(table, sinusoidal_positions(*table.shape, layout), rtol=0, atol=near)
 
 
@@ -192,9 +192,6 @@ class Pegasus(EncoderDecoder):
         return "all" if settings.get("tie_word_embeddings", True) else "none"
 
 
-_PADDING = 1  # the id of padding in fairseq, from which positions are counted
-
-
 class M2M100(Pegasus):
     """Fan et al. 2020, and NLLB's dense models (NLLB Team et al. 2022): Pegasus' norms and tables, fairseq's positions.
 
@@ -202,18 +199,18 @@ class M2M100(Pegasus):
     """
 
     name, model_type = "M2M100ForConditionalGeneration", "m2m_100"
-    output_bias = None
+    output_bias, padding = None, 1  # from which positions are counted
     has = {"pre-norm", "sinusoidal_fairseq positions"}
     fields = {"norm_position": "pre", "positions": "sinusoidal_fairseq"}
     settings = (
         *_encoder_decoder_settings(128112, "relu", scale_embedding=True, attention_dropout=0.1),
         Setting("tie_word_embeddings", value=lambda config: config.tie == "all"),
     )
-    expected = Pegasus.expected | {"pad_token_id": (_PADDING, None)}
+    expected = Pegasus.expected | {"pad_token_id": (padding,)}
 
     def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
-        if _PADDING in settings.tokens("decoder_start_token_id")[:1]:
+        if self.padding in settings.tokens("decoder_start_token_id")[:1]:
             raise ModelError(
-                f"{settings.path} has decoder_start_token_id {_PADDING}, which is padding: it has no position there"
+                f"{settings.path} has decoder_start_token_id {self.padding}, which is padding: it has no position there"
             )
         return super().derived(settings, weights, found)
