@@ -48,6 +48,12 @@ def test_a_map_of_characters_that_is_none(damaged, tmp_path, capfd) -> None:
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize("decoder", [["a"], {"type": "Sequence", "decoders": [["a"]]}])
+def test_a_list_that_the_library_takes_for_a_decoder(damaged, tmp_path, decoder) -> None:
+    with pytest.raises(ModelError, match=r"theirs/tokenizer\.json is damaged: a decoder is no object"):
+        import_model(damaged(decoder=decoder), tmp_path / "new")
+
+
 def test_a_pattern_that_never_ends_stops_one_text_only(damaged, tmp_path, capfd) -> None:
     import_model(damaged(pre_tokenizer=SLOW), tmp_path / "new")
     model = toolkit.load(tmp_path / "new")

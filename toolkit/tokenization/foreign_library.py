@@ -171,7 +171,7 @@ def token_bytes(decoder: Json | None, origin: str | Path = "the tokenizer") -> C
 
     A space that a decoder removes from the beginning of a text stays: what continues a text begins with one.
     """
-    steps = [_step(each, origin) for each in _each(decoder)]
+    steps = [_step(each, origin) for each in _each(decoder, origin)]
 
     def surface(token: str) -> bytes:
         part: Part = token
@@ -182,17 +182,19 @@ def token_bytes(decoder: Json | None, origin: str | Path = "the tokenizer") -> C
     return surface
 
 
-def _each(decoder: Json | None) -> list[Json]:
+def _each(decoder: Json | None, origin: str | Path) -> list[Json]:
     """List the steps of a decoder, up to the one that joins all tokens."""
     if decoder is None:
         return [{"type": "WordPiece", "prefix": ""}]
+    if not isinstance(decoder, dict):  # the library takes a list for one
+        raise ModelError(f"{origin} is damaged: a decoder is no object")
     if decoder.get("type") != "Sequence":
         return [decoder]
     steps: list[Json] = []
     for each in decoder.get("decoders", []):
-        if each.get("type") == "Fuse":
+        if isinstance(each, dict) and each.get("type") == "Fuse":
             break
-        steps += _each(each)
+        steps += _each(each, origin)
     return steps
 
 
