@@ -50,12 +50,14 @@ class Models:
         if self.json:
             emit([json_text({"models": records})])
             return
+        problems = [record["problem"] for record in records if "problem" in record]
+        if len(problems) == len(records):
+            raise ModelError(problems[0])
         rows = [("model", "kind", "languages", "parameters", "MB", "score")]
         rows += [_listed_row(record) for record in records if "problem" not in record]
         emit(aligned(rows, left=(0, 1, 2, 5)))
-        for record in records:
-            if "problem" in record:
-                tell(f"toolkit: {record['problem']}")
+        for problem in problems:
+            tell(f"toolkit: {problem}")
 
 
 def _models_in(path: Path) -> list[Path]:
