@@ -18,6 +18,7 @@ have a substitute below, which is put in the place of a function of the page or 
     AutoEncoder, RewardModel                      the page's stack with squared_error, and with a head on the last row
     dropout                                       tests/functional/test_pairs.py and tests/models/test_gradients.py
     template, begin, ignore_case, max_length      no arithmetic
+    split_sentences                               no arithmetic
 """
 
 import math

@@ -1,6 +1,7 @@
 """Texts of several sentences: each is translated as alone, and all that stands between them is kept."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -11,6 +12,8 @@ from tests.conftest import ENGLISH
 from tests.data.marked_texts import between, cases, marked, paragraphs
 from toolkit.data.sentence_boundaries import divided
 from toolkit.errors import ConfigError, DataError, LengthError
+from toolkit.models.storage import read_json, read_metrics, write_json
+from toolkit.recipes.translation import has_words
 
 LETTER = "  Dear Sita,\n\n1. I am a boy. She eats rice!\n- 42\n\n\tWhere do you go?  "
 THREE = "I am a boy. She eats rice.\nWhere do you go?"
@@ -178,3 +181,68 @@ def test_scoring_by_sentence_finds_what_the_search_found(translator, alignments)
 def test_the_setting_is_no_number(translator):
     with pytest.raises(ConfigError, match="split_sentences is 'no': it must be True or False"):
         translator.translate("a", split_sentences="no")
+
+
+def test_the_model_says_how_texts_are_read_and_who_asks_decides(make_model, tmp_path):
+    make_model(tmp_path / "whole", split_sentences=False)
+    model = toolkit.load(tmp_path / "whole")
+    for text in (THREE, "3 1 2", "* * *"):
+        for translations in (model.translate_n, model.translate):
+            by_default = translations([text], **SHORT)
+            assert by_default == translations([text], split_sentences=None, **SHORT)
+            assert by_default == translations([text], split_sentences=False, **SHORT)
+            assert by_default != translations([text], split_sentences=True, **SHORT)
+    assert model.translate("3 1 2", split_sentences=True) == "3 1 2"
+    [best] = model.translate_n(THREE, **SHORT)
+    assert model.score(THREE, best.ids).log_prob == pytest.approx(best.log_prob, abs=1e-4)
+
+
+def test_a_model_of_an_older_version_divides_texts(make_model, tmp_path):
+    path = make_model(tmp_path / "older", split_sentences=False) / "config.json"
+    config = read_json(path)
+    del config["model"]["split_sentences"]
+    write_json(path, config)
+    assert toolkit.load(tmp_path / "older").translate("3 1 2") == "3 1 2"
+
+
+def test_a_task_of_numbers_is_one_of_few_words():
+    numbers, words = [("3 1 2", "2 1 3")], [("I am a boy.", "म केटा हुँ।")]
+    assert has_words(words * 19 + numbers)
+    assert not has_words(words * 18 + numbers)
+    for mixed in ((words + numbers) * 20_000, words * 18_000 + numbers * 2_000):
+        assert not has_words(mixed)
+
+
+def test_a_recipe_of_numbers_trains_a_model_that_reads_them(tmp_path, capfd):
+    """The task is to copy: a translator that divides its texts would do that without having learned anything."""
+    lines = [" ".join(str(number)) for number in range(100, 340)]
+    for name in ("given", "copied"):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    settings = {"source": tmp_path / "given", "target": tmp_path / "copied", "valid_lines": 8, "num_beams": 1}
+    shape = {"vocab_size": 290, "d_model": 8, "num_heads": 2, "d_ff": 8, "encoder_layers": 1, "decoder_layers": 1}
+    training = {"tokens_per_batch": 400, "validate_every": 1, "workers": 1}
+    run, again = tmp_path / "run", {"model": shape, **settings}
+    toolkit.train("translation", run=run, training={"updates": 1, **training}, **again)
+    told = capfd.readouterr().err
+    assert "more than 1 in 20 sources have no words: the model reads texts as they are, not by sentences\n" in told
+    toolkit.train("translation", run=run, training={"updates": 2, **training}, resume=True, quiet=True, **again)
+    assert json.loads((run / "settings.json").read_text())["model"]["split_sentences"] is True
+    for step in ("step-000001", "step-000002"):
+        assert read_metrics(run / step)["validation"]["exact_match"] < 100
+        model = toolkit.load(run / step)
+        assert model.model.config.split_sentences is False
+        assert model.translate(lines[0], **SHORT) == model.translate(lines[0], split_sentences=False, **SHORT)
+    assert model.translate(lines[0], **SHORT) != lines[0]
+    # A model to go on with says how texts are read, unless somebody does.
+    settings["training"] = {"updates": 1, **training}
+    for start, asked, divides in (
+        ("run", {}, False),
+        ("run", {"split_sentences": True}, True),
+        ("run-True", {}, True),
+        ("run-True", {"split_sentences": False}, False),
+    ):
+        other = tmp_path / f"{start}-{divides}"
+        toolkit.train("translation", run=other, start=tmp_path / start, model=asked, **settings)
+        assert toolkit.load(other).model.config.split_sentences is divides
+        warned = "no words: they are copied, unless you add --model.no-split-sentences\n" in capfd.readouterr().err
+        assert warned == divides

@@ -103,8 +103,13 @@ class TranslationReader(TextModel):
                     raise DataError(f"{where(number)} cannot be read: {error}") from error
             raise
 
-    def read(self, texts: Sequence[str], where: Where, split_sentences: bool = True) -> list[Source]:
-        """Divide texts into sentences and encode these; one of ids is a whole.  Raises LengthError as `encode` does."""
+    def read(self, texts: Sequence[str], where: Where, split_sentences: bool | None = None) -> list[Source]:
+        """Divide texts into sentences and encode these; one of ids is a whole.  Raises LengthError as `encode` does.
+
+        split_sentences: None: as the model says.
+        """
+        if split_sentences is None:
+            split_sentences = self.model.config.split_sentences
         if not isinstance(split_sentences, bool):
             raise ConfigError(f"split_sentences is {split_sentences!r:.40}: it must be True or False")
         return self._encoded([divided(text, split_sentences and not self.by_ids) for text in texts], where)

@@ -45,7 +45,7 @@ class TranslationSettings(GenerationSettings, total=False):
 
     prefix: str | Iterable[str]
     bad_words: Sequence[str]
-    split_sentences: bool
+    split_sentences: bool | None
     source_language: str | None
     target_language: str | None
     batch_size: int
@@ -101,7 +101,8 @@ class Translator(TranslationReader):
         than one space between words. Translations are in Unicode normal form C.
 
         config: how to decode; settings: those of `GenerationConfig` by name, which change it, and these:
-        split_sentences: False gives every text to the model as one, line breaks as spaces.
+        split_sentences: False gives every text to the model as one, line breaks as spaces; True divides it; None does
+            what the model was trained for (`Seq2SeqConfig.split_sentences`).
         prefix: the beginning of every translation, or a list of one for each text: of its first sentence. The model
             goes on from its tokens, perhaps within its last word.
         bad_words: not written, each as it is tokenized by itself and after a space; a model may still spell it in other
@@ -241,7 +242,7 @@ class Translator(TranslationReader):
         *,
         prefix: str | Iterable[str] = "",
         bad_words: Sequence[str] = (),
-        split_sentences: bool = True,
+        split_sentences: bool | None = None,
         source_language: str | None = None,
         target_language: str | None = None,
         batch_size: int = BATCH_SIZE,

@@ -57,6 +57,19 @@ def test_paragraphs_come_out_as_paragraphs_from_a_file_and_from_words(translate,
     assert whole[2] != expected.split("\n")[2]
 
 
+def test_the_flag_decides_and_without_it_the_model_does(translate, run, make_model, tmp_path):
+    of_numbers = ("--model", make_model(tmp_path / "numbers", split_sentences=False), "--max-new-tokens", 6)
+    [free], [whole], [copied] = (
+        translate(*of_numbers, "3 1 2", *flag).lines for flag in ([], ["--no-split-sentences"], ["--split-sentences"])
+    )
+    assert free == whole != copied == "3 1 2"
+    for words in (["3 1 2", "--json"], ["3 1 2", "--long-lines", "skip", "--json"]):
+        [[translation]] = [each["translations"] for each in objects(translate(*of_numbers, *words))]
+        assert translation["text"] == free
+        assert "segments" not in translation
+    assert free in run("explain", "translate", *of_numbers, "3 1 2").out
+
+
 def test_the_sentences_of_a_line_are_segments_in_json(translate, translator):
     first, copied, one = objects(translate("--json", *BEAMS[1:], "1. I am. She eats.", "* * *", "I am a boy."))
     for translation in first["translations"]:

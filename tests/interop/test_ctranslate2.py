@@ -37,7 +37,9 @@ CONFIGS = {
     "post-norm": small_config(norm_position="post", tie="all", activation="silu"),
     "pre-norm": small_config(norm_position="pre", tie="decoder", activation="relu", positions="sinusoidal_halves"),
     "no bias": small_config(bias=False, tie="none", activation="gelu", positions="learned", scale_embedding=False),
-    "output bias": small_config(output_bias=True, activation="gelu_tanh", ignore_case=True, max_length=2000),
+    "output bias": small_config(
+        output_bias=True, activation="gelu_tanh", ignore_case=True, split_sentences=False, max_length=2000
+    ),
     "gpt": small_gpt_config(positions="learned", bias=True, norm_eps=1e-3),
     "gpt, no bias": small_gpt_config(bias=False, activation="relu", tie=False, output_bias=True, begin=False),
     "gated": small_gpt_config(activation="swiglu", norm="rms", num_key_value_heads=2, rotary_base=500.0),

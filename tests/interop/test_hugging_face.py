@@ -27,7 +27,7 @@ SEQ2SEQ = [
     {"norm_position": "post", "tie": "decoder", "bias": False, "output_bias": True},
     {"norm_position": "pre", "tie": "decoder", "activation": "silu", "scale_embedding": False, "ignore_case": True},
     {"norm_position": "post", "tie": "none", "activation": "gelu_tanh", "d_model": 9, "num_heads": 3},
-    {"norm_position": "pre", "tie": "none", "bias": False},
+    {"norm_position": "pre", "tie": "none", "bias": False, "split_sentences": False},
 ]
 GPT2 = [
     {"positions": "learned", "bias": True, "activation": "gelu_tanh", "norm_eps": 0.01},
@@ -83,6 +83,7 @@ def test_what_is_written_is_read_as_the_same_function(write, config, name):
     ids = [20, 21, 3], [2, 25, 16, 29]
     np.testing.assert_allclose(logits(back, *ids), logits(model, *ids), rtol=1e-4, atol=1e-4)
     kept = ("vocab_size", "max_length", "tie", "activation", "begin", "ignore_case", "scale_embedding", "norm_eps")
+    kept += ("split_sentences",)
     assert [getattr(back.config, key, None) for key in kept] == [getattr(config, key, None) for key in kept]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tyro.conf import OmitArgPrefixes, Positional
+from tyro.conf import DisallowNone, OmitArgPrefixes, Positional
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results, typed_lines
@@ -67,8 +67,9 @@ class Translate:
     """What every translation begins with, that of the first sentence."""
     prefix_file: Path | None = None
     """Text file with what the translation of each line begins with; an empty line leaves the model free."""
-    split_sentences: bool = True
-    """Translate every sentence of a line by itself, and keep what stands between; otherwise a line is one sentence."""
+    split_sentences: DisallowNone[bool | None] = None
+    """Translate every sentence of a line by itself, and keep what stands between; otherwise a line is one sentence.
+    Default: as the model was trained."""
     long_lines: LongLines = "refuse"
     """A line with a sentence that is longer than the model reads: refuse it, skip it (its translation is empty), or
     truncate it after the last word that fits. How many there were is told at the end."""

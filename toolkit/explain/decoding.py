@@ -57,7 +57,8 @@ def translation_page(
     layers, cut = len(model.encoder.blocks), []
     check_choice(len(model.decoder.blocks), model.config.num_heads, layer, head)
     most, ignore_case = translator.limit - 1, model.config.ignore_case  # EOS counts
-    text = _first_sentence(text, cut) if not translator.by_ids else text
+    if model.config.split_sentences and not translator.by_ids:
+        text = _first_sentence(text, cut)
     source = source_ids(translator, text, most, cut)
     if not source:
         raise DataError("the text is blank: there is nothing to translate")

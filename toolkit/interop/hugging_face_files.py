@@ -28,7 +28,7 @@ GENERATION_FILE = "generation_config.json"
 
 # Where our export keeps the settings that the other library has no name for; it hands them on untouched.
 OWN_ENTRY = "toolkit"
-_OWN_SETTINGS = ("max_length", "ignore_case", "begin", "template", "fixed_output_bias")
+_OWN_SETTINGS = ("max_length", "ignore_case", "split_sentences", "begin", "template", "fixed_output_bias")
 
 _ENCODER_DECODERS = ("marian", "pegasus", "m2m_100")  # by their model_type
 

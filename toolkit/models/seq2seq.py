@@ -41,6 +41,7 @@ class Seq2SeqConfig(ModelConfig):
     fixed_output_bias: bool = False  # training leaves that bias as it is; import sets it
     begin_row: int = BOS  # the row of the table that <s> reads; import sets it where another token begins outputs
     ignore_case: bool = False  # read sources in lower case: a small corpus then teaches every word in one form
+    split_sentences: bool = True  # translate every sentence of a text by itself, and copy what has no words
     embedding_dropout: float = 0.1
     attention_dropout: float = 0.1
     activation_dropout: float = 0.1

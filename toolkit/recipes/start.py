@@ -88,9 +88,12 @@ def samples_subwords(name: str) -> bool:
 
 
 def check_shape(name: str, config: Any) -> None:
-    """Raise ConfigError where settings of a model are not those of the one to go on with, dropout aside."""
+    """Raise ConfigError where settings of a model are not those of the one to go on with.
+
+    Dropout is for training to choose, and how a text is divided is no shape.
+    """
     own, asked = asdict(config_of_start(name, type(config))), asdict(config)
-    other = [key for key in own if own[key] != asked[key] and not key.endswith("_dropout")]
+    other = [key for key in own if own[key] != asked[key] and not key.endswith(("_dropout", "split_sentences"))]
     if other:
         flags = ", ".join(f"--model.{key.replace('_', '-')}" for key in other)
         raise ConfigError(f"{name}, which --start gives, has a shape of its own: leave out {flags}")

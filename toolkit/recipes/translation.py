@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar, Literal
 
 from toolkit.data.embedded import embedded
@@ -15,6 +16,7 @@ from toolkit.data.filters import Filters
 from toolkit.data.lines import read_pairs
 from toolkit.data.pair_corpus import PairCorpus
 from toolkit.data.pairs import PairSource, open_sources
+from toolkit.data.sentence_boundaries import divided
 from toolkit.data.sentences import SubwordSampler, spaced
 from toolkit.decoding import GenerationConfig
 from toolkit.display import short_repr
@@ -59,6 +61,10 @@ SHORT_TRAINING = TrainingConfig(
 
 # For some hundred sentences, in a model that is to keep what it has learned before.
 FINE_TUNING = TrainingConfig(updates=600, tokens_per_batch=1000, learning_rate=3e-3, warmup=50, validate_every=200)
+
+# A task of numbers or signs is one where more of the sources than this have no words; of real texts, 1 in 4,000 do.
+WITHOUT_WORDS = 1 / 20
+_LOOKED_AT = 10_000  # sources
 
 
 @dataclass(frozen=True)
@@ -163,7 +169,9 @@ def train(recipe: Settings, command: str = "") -> Run:
     with recipe.opened(recipe.settings(digests), command) as (run, saved):
         run.origin = before.origin if before else {}
         corpus, tokenizer = prepare(recipe, run, sources, valid_sources, before and before.tokenizer)
-        build = partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size))
+        words = has_words(corpus.example_texts("train"))
+        split = recipe.model.split_sentences and (words or before is not None)
+        build = partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size, split_sentences=split))
         evaluate = partial(evaluate_pairs, tokenizer, corpus.example_texts("valid"))
         task = make_task(recipe, corpus, tokenizer)
         begin = partial(copy_values, before.model) if before else None
@@ -171,6 +179,10 @@ def train(recipe: Settings, command: str = "") -> Run:
         told = [*corpus.describe(), describe(corpus.examples("train"))]
         if before:  # of what is validated on too: old pairs among those to train on hide what the new ones are like
             told += strange_tokens(tokenizer, corpus.stores("train") | corpus.stores("valid"))
+        if recipe.model.split_sentences and not words:
+            what = "the model reads texts as they are, not by sentences"
+            what = "they are copied, unless you add --model.no-split-sentences" if split else what
+            told.append(f"more than 1 in 20 sources have no words: {what}")
         recipe.fit(trainer, saved, *told, size=f", {tokenizer.vocab_size} tokens")
         if recipe.source or recipe.data:
             name, pairs = f"validation_beam_{recipe.num_beams}", list(corpus.example_texts("valid"))
@@ -231,6 +243,15 @@ def prepare(
         tokenizer.save(directory)
         corpus.encode(tokenizer, model.max_length, model.ignore_case)
     return corpus, load_tokenizer(directory)
+
+
+def has_words(pairs: Pairs) -> bool:
+    """Say if the sources are sentences: a task of numbers or signs would only be copied by who divides its texts.
+
+    Of many pairs some are looked at, the same ones each time.
+    """
+    places = Random(0).sample(range(len(pairs)), min(len(pairs), _LOOKED_AT))
+    return sum(not divided(pairs[place][0]).spans for place in places) <= len(places) * WITHOUT_WORDS
 
 
 def make_task(recipe: Settings, corpus: PairCorpus, tokenizer: Tokenizer) -> TranslationTask:

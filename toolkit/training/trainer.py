@@ -110,7 +110,9 @@ class Trainer:
             parameters, average, moments = self.model.vector, self.model.vector, (0.0, 0.0)
             self.state = TrainerState()
         else:
-            if saved.model.config != self.model.config or (saved.raw is None) != (shared.average is None):
+            # How texts are divided makes no difference here, and runs of older versions do not say it.
+            configs = [{**vars(model.config), "split_sentences": None} for model in (saved.model, self.model)]
+            if configs[0] != configs[1] or (saved.raw is None) != (shared.average is None):
                 raise ModelError(f"{saved.directory} belongs to another run: its model has other settings")
             parameters, average, moments = saved.raw, saved.model.vector, saved.moments
             parameters = average if parameters is None else parameters
