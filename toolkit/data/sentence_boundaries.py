@@ -9,6 +9,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,14 +20,17 @@ _BEFORE_SPACE, _ANYWHERE = ".!?…؟۔", "।॥。！？｡"
 _MARKS, _OPENERS, _CLOSERS = _BEFORE_SPACE + _ANYWHERE, "\"'“‘„«‹([{*_¿¡", "\"'”’»›)]}*_"
 _BREAKS = "\r\n\u2028\u2029"
 
-_END = re.compile(rf"(?<![{_MARKS}])[{_MARKS}]++[{re.escape(_CLOSERS)}]*+")
-_NEXT = re.compile(rf"\s*+(?:[-–—•·*]\s++(?=[^\W_]))?+[{re.escape(_OPENERS)}]*+\s*+(\S?)")
-_WORD_BREAK = re.compile(rf"[\s?!…{_ANYWHERE}]")
-_GLUED = re.compile(r"[a-z]{3}[.?!][A-Z][a-z]*[\s,]")
-_LINE = re.compile(rf"[^{_BREAKS}]+")
+_END = rf"(?<![{_MARKS}])[{_MARKS}]++[{re.escape(_CLOSERS)}]*+"
+_NEXT = rf"\s*+(?:[-–—•·*]\s++(?=[^\W_]))?+[{re.escape(_OPENERS)}]*+\s*+(\S?)"
+_WORD_BREAK = rf"[\s?!…{_ANYWHERE}]"
+_GLUED = r"[a-z]{3}[.?!][A-Z][a-z]*[\s,]"
+_LINE = rf"[^{_BREAKS}]+"
 
-# Most texts are one sentence as a whole: a letter, no mark but at the end, and nothing that looks like an address.
-_ONE = re.compile(rf"[^\W\d_][^{_MARKS}{_BREAKS}\"“”()\[\]«»:@\u2000-\u2017\u2190-\U0010ffff]*+[{_MARKS}]?+")
+# Signs that may divide a text, or stand before or after its sentence.
+_SIGNS = frozenset(f'{_MARKS}{_BREAKS}"“”()[]«»:@' + "".join(map(chr, range(0x2000, 0x2018))))
+_LETTERS_END = "\u2190"  # before arrows, pictures, and scripts without spaces
+
+_pattern = cache(re.compile)  # of the expressions here: it takes a while, and most texts that are typed need none
 
 
 def _words(text: str) -> frozenset[str]:
@@ -54,8 +58,8 @@ _FIRST_WORDS = _words(
     That's The Their Then There There's These They They're This Those Though To Today Tomorrow Was We We'll We're Were
     What When Where Which While Who Why Will With Would Yes Yesterday Yet You You're Your"""
 )
-_SMALL_PARTS = re.compile(r"(?:[a-z]\.)+[a-z]|[a-hj-z]")
-_SHORT_PARTS = re.compile(r"(?:[^\W\d_]{1,3}\.)*[A-Z]|(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}")
+_SMALL_PARTS = r"(?:[a-z]\.)+[a-z]|[a-hj-z]"
+_SHORT_PARTS = r"(?:[^\W\d_]{1,3}\.)*[A-Z]|(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}"
 
 # Nepali abbreviations, and the names of English letters as initials have them: no sentence ends with these, nor with
 # parts like वि.सं., nor with a single letter and its vowel sign, unless that is a word.
@@ -63,22 +67,22 @@ _NEPALI = _words(
     """अधि इन्जि एक्स एच एड एन एन् एफ एम एम् एल एल् एस एस् कर्णेल क्या क्यू क्र टेलि डब्लु डब्ल्यु प्रा प्रो फोन ब्रि मोबा
     वाई श्री श्रीमती सुश्री स्व जेड आई आर आर् भी"""
 )
-_LETTER = re.compile(r"[\u0904-\u0939\u0958-\u0961][\u0900-\u0903\u093a-\u094c\u0962\u0963]*")
+_LETTER = r"[\u0904-\u0939\u0958-\u0961][\u0900-\u0903\u093a-\u094c\u0962\u0963]*"
 _LETTER_WORDS = _words("आ ऊ खा गो छ छु छे छै छौ जा त थे दे न नि भो म रे ल ले है हो हौ")
 
 # Whoever has said what a quotation says is named after it, in the same sentence.
-_SPEECH = re.compile(
+_SPEECH = (
     r"\W*(?:[^\s.?!।]+\s+){0,3}?(?:said|says|asked|asks|replied|answered|told|shouted|cried|whispered|added|"
     r"भन|सोध|चिच्या|करा|बोल|जवाफ)"
 )
 
 # The number or letter of an item in a list, which no initial follows.
-_ITEM = re.compile(
+_ITEM = (
     r"(?:\(?(?:[0-9]{1,3}|[०-९]{1,3}|[ivx]{1,4}|[a-zA-Zक-ह])\)|(?:[0-9]{1,3}|[०-९]{1,3}|[a-hक-ङ])\.|[०-९]{1,3}।)"
     r"(?=\s)(?!\s+\w\.\s)"
 )
 _BULLETS = "-*•–—·+>#~|‣⁃"
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[^\s@]+@[^\s@]+\.[^\s@]+")
+_ADDRESS = r"(?:https?://|www\.)\S+|[^\s@]+@[^\s@]+\.[^\s@]+"
 _OPENING, _CLOSING = '“([«"', '”)]»"'
 _PARTNERS = {**dict(zip(_OPENING, _CLOSING, strict=True)), **dict(zip(_CLOSING, _OPENING, strict=True))}
 
@@ -128,7 +132,7 @@ def divided(text: str, split: bool = True) -> DividedText:
     stripped = text.strip()
     if not stripped:
         return DividedText(text, ())
-    if not split or (stripped[0].isalpha() and _ONE.fullmatch(stripped)):
+    if not split or _is_one(stripped):
         begin = text.index(stripped[0]) if len(stripped) < len(text) else 0
         return DividedText(text, ((begin, begin + len(stripped)),))
     return DividedText(text, tuple(_spans(text)))
@@ -153,8 +157,14 @@ def sentence_names(texts: Sequence[DividedText], where: Callable[[int], str]) ->
     return name
 
 
+def _is_one(text: str) -> bool:
+    """Say if a text is plainly one sentence, as most are: a letter first, no mark but at the end, and no such sign."""
+    body = text[:-1] if text[-1] in _MARKS else text
+    return text[0].isalpha() and max(body) < _LETTERS_END and _SIGNS.isdisjoint(body)
+
+
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    for found in _LINE.finditer(text):
+    for found in _pattern(_LINE).finditer(text):
         line = found[0].rstrip()
         begin = 0
         for end in [*_ends(line), len(line)]:
@@ -167,8 +177,8 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 def _ends(line: str) -> Iterator[int]:
     """Yield the places in a line where a sentence ends and another follows."""
     sure, uncertain = [], []
-    for found in _END.finditer(line):
-        following = _NEXT.match(line, found.end())
+    for found in _pattern(_END).finditer(line):
+        following = _pattern(_NEXT).match(line, found.end())
         if following[1] and _is_end(line, found, following.start(1), has_capitals=False):
             is_sure = not following[1].islower() or _is_end(line, found, following.start(1), has_capitals=True)
             (sure if is_sure else uncertain).append(found.end())
@@ -197,10 +207,10 @@ def _is_end(line: str, found: re.Match[str], place: int, has_capitals: bool) -> 
             return False
     if first in _MARKS + _CLOSERS.translate({ord(each): None for each in _OPENERS}):
         return False
-    if is_quotation and _SPEECH.match(line, found.end(), found.end() + 80):
+    if is_quotation and _pattern(_SPEECH).match(line, found.end(), found.end() + 80):
         return False
     if last in _ANYWHERE:
-        return not _ITEM.fullmatch(line, max(0, found.start() - 3), found.end())
+        return not _pattern(_ITEM).fullmatch(line, max(0, found.start() - 3), found.end())
     word = _word_at(line, place)
     goes_on = first.islower() and has_capitals and word not in ("i", "i'm", "i'll", "i've")
     if last in "?!؟":
@@ -214,7 +224,7 @@ def _is_end(line: str, found: re.Match[str], place: int, has_capitals: bool) -> 
 
 def _is_forgotten(line: str, end: int, place: int) -> bool:
     """Say if a space is missing after the mark at `end`, and no name of a file or an address has it in the middle."""
-    if not _GLUED.match(line, max(0, end - 3)):
+    if not _pattern(_GLUED).match(line, max(0, end - 3)):
         return False
     return _word_at(line, place) in _FIRST_WORDS or (
         _word_before(line, end).islower() and line[place : place + 24].split()[0].isalpha()
@@ -226,20 +236,20 @@ def _is_abbreviation(word: str, following: str) -> bool:
     known = word.lower()
     if known in ("a.m", "p.m", "etc"):
         return False
-    if known in _TITLES or word in _NEPALI or _SMALL_PARTS.fullmatch(word):
+    if known in _TITLES or word in _NEPALI or _pattern(_SMALL_PARTS).fullmatch(word):
         return True
     if known in _OF_NUMBERS and following[:1].isdigit():
         return True
-    if known in _PERHAPS or _SHORT_PARTS.fullmatch(word):
+    if known in _PERHAPS or _pattern(_SHORT_PARTS).fullmatch(word):
         return following not in _FIRST_WORDS
     if word and _is_devanagari(word[0]):
-        return "." in word or (bool(_LETTER.fullmatch(word)) and word not in _LETTER_WORDS)
+        return "." in word or (bool(_pattern(_LETTER).fullmatch(word)) and word not in _LETTER_WORDS)
     return False
 
 
 def _word_before(line: str, end: int) -> str:
     """Give the word that ends at a place, of which no more than the last letters count."""
-    words = _WORD_BREAK.split(line[max(0, end - 24) : end])
+    words = _pattern(_WORD_BREAK).split(line[max(0, end - 24) : end])
     return words[-1].lstrip(_OPENERS)
 
 
@@ -260,7 +270,7 @@ def _to_translate(line: str, begin: int, end: int) -> tuple[int, int] | None:
         return counts['"'] % 2 == 1 if mark == '"' else not counts[_PARTNERS[mark]]
 
     while begin < end:
-        item = _ITEM.match(line, begin, end)
+        item = _pattern(_ITEM).match(line, begin, end)
         after = item.end() if item else begin + 1
         if item or line[begin].isspace() or _is_picture(line[begin]) or _is_bullet(line[begin : begin + 2]):
             pass
@@ -290,4 +300,4 @@ def _is_picture(letter: str) -> bool:
 
 def _has_words(word: str) -> bool:
     """Say if there is something to translate in what stands between spaces: a letter, and no address."""
-    return any(map(str.isalpha, word)) and not _ADDRESS.fullmatch(word.strip(_OPENERS + _CLOSERS + ".,;"))
+    return any(map(str.isalpha, word)) and not _pattern(_ADDRESS).fullmatch(word.strip(_OPENERS + _CLOSERS + ".,;"))

@@ -6,7 +6,6 @@ al. 2022). Which of the languages one means is said by its code, such as npi_Dev
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from toolkit.errors import ConfigError
@@ -61,6 +60,8 @@ class Languages:
             return found[0]
         if found:
             raise ConfigError(f"language {name!r:.40} could be {_either(found)}: choose one")
+        from difflib import get_close_matches  # here, because it is needed for mistakes only
+
         known = sorted(self.ids)
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"it has {_listed(known)}"
