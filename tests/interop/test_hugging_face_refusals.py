@@ -1,5 +1,7 @@
 """What there is no counterpart of, and what is damaged, in models of transformers and on the way to them."""
 
+import math
+
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -32,6 +34,7 @@ def test_an_encoder_decoder_with_learned_positions(write):
 
 MARIAN, GPT_2 = small_config(norm_position="post"), small_gpt_config(positions="learned")
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+QWEN = small_gpt_config(norm="rms", activation="swiglu", bias=True, bias_in="attention_input")
 LLAMA_MODEL, STARCODER = small_gpt_config(norm="rms", activation="swiglu"), small_gpt_config()
 REFUSED = [
     (MARIAN, {"architectures": ["BartForConditionalGeneration"]}, "a BartFor.*: this toolkit reads MarianMTModel, Peg"),
@@ -75,6 +78,11 @@ REFUSED = [
     (LLAMA_MODEL, {"rope_parameters": LLAMA3 | {"original_max_position_embeddings": 1 << 60}}, "at most 1,048,576 tok"),
     (LLAMA_MODEL, {"rope_parameters": {"rope_type": "yarn", "factor": 2, "truncate": False}}, "truncate False"),
     (LLAMA_MODEL, {"rope_parameters": {"rope_type": "yarn", "factor": 2, "rope_theta": 1}}, "yarn needs waves that g"),
+    (
+        LLAMA_MODEL,
+        {"rope_parameters": {"rope_type": "yarn", "factor": math.exp(10), "mscale": 1.0, "mscale_all_dim": -1.0}},
+        "rope_parameters has mscale_all_dim -1$",
+    ),
     (LLAMA_MODEL, {"head_dim": 3}, "rotary positions need heads of even width: head_dim 3 is odd"),
     (LLAMA_MODEL, {"head_dim": 1 << 40}, "describes a larger model than the weights"),
     (LLAMA_MODEL, {"rope_parameters": {"partial_rotary_factor": 0.5}}, "plain rotary positions only"),
@@ -82,6 +90,12 @@ REFUSED = [
     (LLAMA_MODEL, {"hidden_act": "gelu"}, 'hidden_act "gelu", .*it must be "silu" or "swish"'),
     (STARCODER, {"sliding_window": 0}, "sliding_window is 0, but must be at least 1"),
     (STARCODER, {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types .* must be null or"),
+    (QWEN, {"layer_types": ["full_attention", "chunked_attention"]}, "layer_types .* must be null or"),
+    (
+        QWEN,
+        {"use_sliding_window": True, "num_hidden_layers": 10**12, "max_window_layers": -(10**12)},
+        "describes a larger model than the weights",
+    ),
 ]
 
 

@@ -31,6 +31,8 @@ _PARTS = {
     "feed_forward_norm": "post_attention_layernorm",
 }
 
+_SLIDING = "sliding_attention"  # the kind of a layer whose attention has a window
+_LAYER_TYPES = ("full_attention", _SLIDING)
 _FREQUENCIES = {"linear frequencies", "llama3 frequencies", "yarn frequencies"}
 
 Groups = int | Callable[[Mapping[str, Any]], int]
@@ -95,21 +97,28 @@ class _Numbers(NamedTuple):
 
 
 def _yarn(numbers: _Numbers, usual_factor: float) -> dict[str, Any]:
-    """Read what attention is sharpened by where it is not said: 0.1 ln factor + 1 (Peng et al. 2023, eq. 22)."""
-    if numbers.section.get("truncate") not in (None, True):
-        path, value = numbers.settings.path, numbers.section["truncate"]
-        raise ModelError(
-            f"{path} has truncate {value!r:.20} in its {numbers.name}: this toolkit has yarn with true only"
-        )
+    """Read the fields of yarn.  Raises ModelError for numbers that are not its own.
+
+    What attention is sharpened by is 0.1 ln factor + 1 (Peng et al. 2023, eq. 22) where nothing says it, and where
+    mscale and mscale_all_dim are given, the ratio of two such numbers.
+    """
+    path, section = numbers.settings.path, numbers.section
+    if section.get("truncate") not in (None, True):
+        what = f"truncate {section['truncate']!r:.20} in its {numbers.name}"
+        raise ModelError(f"{path} has {what}: this toolkit has yarn with true only")
     factor = numbers.get("factor", usual_factor)
     mscale, all_dim = (numbers.get(name, 0.0) for name in ("mscale", "mscale_all_dim"))
+    if not (mscale and all_dim):
+        mscale, all_dim = 1.0, 0.0
     logarithm = 0.1 * math.log(factor) if factor > 1 else 0.0
-    usual = (mscale * logarithm + 1) / (all_dim * logarithm + 1) if mscale and all_dim else logarithm + 1
+    divisor = all_dim * logarithm + 1
+    if divisor <= 0:
+        raise ModelError(f"{path} is damaged: its {numbers.name} has mscale_all_dim {all_dim:g}")
     return {
         "rotary_factor": factor,
         "rotary_low_freq_factor": numbers.get("beta_slow", 0.0) or 1.0,
         "rotary_high_freq_factor": numbers.get("beta_fast", 0.0) or 32.0,
-        "rotary_attention_factor": numbers.get("attention_factor", usual),
+        "rotary_attention_factor": numbers.get("attention_factor", (mscale * logarithm + 1) / divisor),
     }
 
 
@@ -275,16 +284,17 @@ class Qwen2(Llama):
         return super().derived(settings, weights, found) | {"bias": True, "bias_in": "attention_input"}
 
     def window(self, settings: ForeignSettings, context: int) -> int:
-        """As above; of a model whose layers differ, the window of those that have one."""
-        usual = "full_attention"
+        """Give the same for layers that differ: the window of those that have one."""
+        kinds = settings.values.get("layer_types")
+        are_known = isinstance(kinds, list) and all(kind in _LAYER_TYPES for kind in kinds)
+        settings.expect("layer_types", None, kinds if are_known else list(_LAYER_TYPES))
         if not settings.get("use_sliding_window", False):
             return context
-        kinds = settings.values.get("layer_types")
-        if kinds is None:
-            first = settings.get("max_window_layers", 28)
-            kinds = ["sliding_attention"] * (settings.count("num_hidden_layers", 32) - first)
-        settings.expect("layer_types", None, kinds if isinstance(kinds, list) else [usual])
-        return settings.count("sliding_window", 4096) if "sliding_attention" in kinds else context
+        if are_known:
+            has_window = _SLIDING in kinds
+        else:
+            has_window = settings.get("max_window_layers", 28) < settings.count("num_hidden_layers", 32)
+        return settings.count("sliding_window", 4096) if has_window else context
 
     def entries(self, config: GPTConfig, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
         return self.tensors.entries(config, shapes, biased=("attention_input",))
