@@ -122,7 +122,8 @@ class PairCorpusBuilder(ExitStack):
         self._refuse_nothing("train", train)
         if given == 0:
             kept = np.array(self._embedded)[self.provenance().sources_of(train)]
-            kept &= not kept.all()
+            if kept.all():  # there are no others to take
+                kept[:] = False
             rest, valid = take_out(train[~kept], valid_lines)
             train = np.sort(np.concatenate([train[kept], rest]))
         self._refuse_nothing("valid", valid)

@@ -35,7 +35,7 @@ def score(
 
     Raises DataError for ids that the model cannot read, ConfigError for a batch_size below 1.
     """
-    if not all(len(target) and target[0] == forced_bos for target in targets if forced_bos is not None):
+    if forced_bos is not None and any(not len(target) or target[0] != forced_bos for target in targets):
         raise DataError(f"a target does not begin with the id {forced_bos}, which all begin with")
 
     def log_probs(batch: Seq2SeqBatch, pool: Pool) -> list[Array]:

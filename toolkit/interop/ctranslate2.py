@@ -41,7 +41,7 @@ from toolkit.interop.mapping import (
     written_waves,
 )
 from toolkit.interop.tokenizer_reading import (
-    MODELS,
+    SENTENCEPIECE_FILES,
     SOURCE_FILE,
     TARGET_FILE,
     TokenizerDirectory,
@@ -141,7 +141,7 @@ class StoredModel(NamedTuple):
         return [f"nothing says how long its texts may be: {self.config.max_length} tokens at most"] if is_open else []
 
     def by_ids(self) -> "StoredModel":
-        """Lay it out as it is used without a tokenizer: a language model reads and writes nothing but what is said."""
+        """Lay it out for use by ids: a language model reads nothing in front of them, and only its end is special."""
         if not isinstance(self.config, GPTConfig) or self.vocabulary == Vocabulary.own(self.vocabulary.size):
             return self
         return self._replace(config=replace(self.config, begin=False), vocabulary=self.vocabulary.with_end_alone())
@@ -316,7 +316,7 @@ def pieces_tokenizer(directory: Path, tokens: Sequence[str], vocabulary: Vocabul
     """
     if vocabulary == Vocabulary.own(vocabulary.size):
         return load_tokenizer(directory)
-    for names in ((TARGET_FILE, SOURCE_FILE), *((name,) for name in MODELS)):
+    for names in ((TARGET_FILE, SOURCE_FILE), *((name,) for name in SENTENCEPIECE_FILES)):
         if all((directory / name).is_file() for name in names):
             return sentencepiece_tokenizer(tokens, vocabulary, *(directory / name for name in names))
     content, origin = TokenizerDirectory(ForeignSettings(directory), len(tokens)).library_content()

@@ -138,7 +138,7 @@ def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, l
             reading = reading.by_ids()
             tokenizer = IdTokenizer(reading.vocabulary.rows, shown_pieces(reading.vocabulary.rows, reading.tokens))
         model = reading.model()
-        notes = reading.notes + _by_ids(tokenizer) + _never_written(model, reading.vocabulary, reading.tokens)
+        notes = reading.notes + _ids_note(tokenizer) + _never_written(model, reading.vocabulary, reading.tokens)
         if isinstance(tokenizer, IdTokenizer) and reading.of_sources:
             count = counted(reading.of_sources, "token")
             notes.append(f"its ids are the places in target_vocabulary; {count} of source_vocabulary alone follow")
@@ -154,13 +154,13 @@ def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, l
     reads = read_multilingual if is_multilingual else read_tokenizer
     read = reads(found.settings, found.size, end_token)
     model = found.read(read.vocabulary, read.begin, read.template, read.tokenizer.languages)
-    notes = found.notes + _by_ids(read.tokenizer) + _never_written(model, read.vocabulary, read.tokens)
+    notes = found.notes + _ids_note(read.tokenizer) + _never_written(model, read.vocabulary, read.tokens)
     if read.has_other_template:
         notes.append("its chat template is not one of this toolkit's and stays behind: fine-tuning teaches one of ours")
     return model, read.tokenizer, found.architecture.name, notes, found.generation
 
 
-def _by_ids(tokenizer: Tokenizer) -> list[str]:
+def _ids_note(tokenizer: Tokenizer) -> list[str]:
     """Note how a model without a tokenizer is used."""
     is_needed = isinstance(tokenizer, IdTokenizer)
     return ["it has no tokenizer beside it, and is used by ids: --ids, in place of text"] * is_needed

@@ -16,7 +16,7 @@ from toolkit.interop.tokenizer_reading import (
     LIBRARY_FILE,
     PIECES_FILE,
     SETTINGS_FILE,
-    USUAL,
+    USUAL_TOKENS,
     ReadTokenizer,
     TokenizerDirectory,
     library_tokenizer,
@@ -31,7 +31,8 @@ from toolkit.tokenization.special import FIRST_TOKEN, SPECIAL_TOKENS
 from toolkit.tokenization.tokenizer import write_file
 
 MULTILINGUAL = "m2m_100"  # the model_type of M2M100 and NLLB
-_LIBRARY_CLASSES = (None, "NllbTokenizer", "NllbTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
+_NLLB_CLASSES = ("NllbTokenizer", "NllbTokenizerFast")
+_LIBRARY_CLASSES = (None, *_NLLB_CLASSES, "PreTrainedTokenizerFast", "TokenizersBackend")
 _PIECES_CLASS = "M2M100Tokenizer"
 
 # The tokens of languages follow the vocabulary of an M2M100Tokenizer, in this order, which no file says.
@@ -67,7 +68,7 @@ def read_multilingual(config: ForeignSettings, size: int, end_token: str | None 
         read = library_tokenizer(found, begins=False)
     forced = config.tokens("forced_bos_token_id")
     languages = languages_of(read.tokens, read.vocabulary, found.path, found.settings, forced)
-    if languages is None and name in _LIBRARY_CLASSES[1:3]:
+    if languages is None and name in _NLLB_CLASSES:
         raise ModelError(f"{found.path} has no tokens of languages, such as eng_Latn, though it has an {name}")
     return read._replace(tokenizer=read.tokenizer.with_languages(languages)) if languages else read
 
@@ -84,7 +85,7 @@ def _m2m100(found: TokenizerDirectory) -> ReadTokenizer:
         raise ModelError(f"{found.path / SETTINGS_FILE} has language_codes {kind!r:.60}: {', '.join(_M2M100_CODES)}")
     codes = enumerate(_M2M100_CODES[kind].split(), start=len(ids))
     tokens = found.by_id(ids | {_token(code): index for index, code in codes}, PIECES_FILE)
-    vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in USUAL.items() if name in ids})
+    vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in USUAL_TOKENS.items() if name in ids})
     return ReadTokenizer(sentencepiece_tokenizer(tokens, vocabulary, found.path / BPE_FILE), vocabulary, None, tokens)
 
 

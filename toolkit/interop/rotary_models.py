@@ -267,24 +267,13 @@ class Mistral(Llama):
     )
 
 
-class Qwen2(Llama):
-    """Yang et al. 2024: Llama, with biases of queries, keys and values, and a window in some layers."""
+class _Qwen(Llama):
+    """All have a window in some layers only, if any, and texts without a begin token."""
 
-    name, model_type = "Qwen2ForCausalLM", "qwen2"
     begins_texts = False
-    has = Llama.has - BIASES - {"heads of another width"} | {INPUT_BIASES}
-    settings = (
-        *_settings(151936, 4096, 32, 32, 32, 22016, 32768),
-        Setting("hidden_act", value="silu"),
-        Setting("rms_norm_eps", "norm_eps", 1e-6),
-        Setting("use_sliding_window", value=False),
-    )
-
-    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
-        return super().derived(settings, weights, found) | {"bias": True, "bias_in": "attention_input"}
 
     def window(self, settings: ForeignSettings, context: int) -> int:
-        """Give the same for layers that differ: the window of those that have one."""
+        """Give the window of those layers that have one, `context` where none has."""
         kinds = settings.values.get("layer_types")
         are_known = isinstance(kinds, list) and all(kind in _LAYER_TYPES for kind in kinds)
         settings.expect("layer_types", None, kinds if are_known else list(_LAYER_TYPES))
@@ -296,11 +285,27 @@ class Qwen2(Llama):
             has_window = settings.get("max_window_layers", 28) < settings.count("num_hidden_layers", 32)
         return settings.count("sliding_window", 4096) if has_window else context
 
+
+class Qwen2(_Qwen):
+    """Yang et al. 2024: Llama, with biases of queries, keys and values."""
+
+    name, model_type = "Qwen2ForCausalLM", "qwen2"
+    has = Llama.has - BIASES - {"heads of another width"} | {INPUT_BIASES}
+    settings = (
+        *_settings(151936, 4096, 32, 32, 32, 22016, 32768),
+        Setting("hidden_act", value="silu"),
+        Setting("rms_norm_eps", "norm_eps", 1e-6),
+        Setting("use_sliding_window", value=False),
+    )
+
+    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
+        return super().derived(settings, weights, found) | {"bias": True, "bias_in": "attention_input"}
+
     def entries(self, config: GPTConfig, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
         return self.tensors.entries(config, shapes, biased=("attention_input",))
 
 
-class Qwen3(Qwen2):
+class Qwen3(_Qwen):
     """Yang et al. 2025: Qwen 2 with norms of queries and keys, and a width of heads that is given."""
 
     name, model_type = "Qwen3ForCausalLM", "qwen3"
@@ -317,12 +322,6 @@ class Qwen3(Qwen2):
         Llama.tensors,
         parts={**Llama.tensors.parts, "query_norm": "self_attn.q_norm", "key_norm": "self_attn.k_norm"},
     )
-
-    def derived(self, settings: ForeignSettings, weights: ForeignWeights, found: Mapping[str, Any]) -> dict[str, Any]:
-        return Llama.derived(self, settings, weights, found)
-
-    def entries(self, config: GPTConfig, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Entry]:
-        return Llama.entries(self, config, shapes)
 
 
 class Phi3(Llama):

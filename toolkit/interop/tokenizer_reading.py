@@ -215,8 +215,8 @@ def _content(token: Any) -> str | None:
 
 
 _BEGINNING = ("llama", "mistral", "phi3")  # whose tokenizers begin texts with <s>, where they do not say
-MODELS = (FILE_NAME, "spiece.model", "sentencepiece.model", BPE_FILE)
-USUAL = {"pad": "<pad>", "unk": "<unk>", "eos": "</s>"}  # Marian's special tokens
+SENTENCEPIECE_FILES = (FILE_NAME, "spiece.model", "sentencepiece.model", BPE_FILE)
+USUAL_TOKENS = {"pad": "<pad>", "unk": "<unk>", "eos": "</s>"}  # Marian's special tokens
 
 _PEGASUS_OFFSET = 103  # tokens that only pre-training used, between the first two and the pieces
 _PEGASUS_FIRST = 2
@@ -249,7 +249,7 @@ def read_tokenizer(config: ForeignSettings, size: int, end_token: str | None = N
         return _marian(found)
     if not has_tokenizer(found.path):
         return _by_ids(found)
-    for name in MODELS:
+    for name in SENTENCEPIECE_FILES:
         if found.has(name) and not (found.has(LIBRARY_FILE) and _is_other(found.path / name)):
             return _sentencepiece(found, name)
     return library_tokenizer(found)
@@ -273,7 +273,7 @@ def library_tokenizer(found: TokenizerDirectory, begins: bool = True) -> ReadTok
 
 def has_tokenizer(directory: Path) -> bool:
     """True where a file lies that a tokenizer is read from, or part of one."""
-    names = (LIBRARY_FILE, PIECES_FILE, MERGES_FILE, SOURCE_FILE, TARGET_FILE, *MODELS)
+    names = (LIBRARY_FILE, PIECES_FILE, MERGES_FILE, SOURCE_FILE, TARGET_FILE, *SENTENCEPIECE_FILES)
     return any((directory / name).exists() for name in names)
 
 
@@ -313,7 +313,7 @@ def _marian(found: TokenizerDirectory) -> ReadTokenizer:
         )
     ids = found.json(PIECES_FILE)
     tokens = found.by_id(ids, PIECES_FILE)
-    vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in USUAL.items() if name in ids})
+    vocabulary = found.vocabulary(tokens, {role: ids[name] for role, name in USUAL_TOKENS.items() if name in ids})
     tokenizer = sentencepiece_tokenizer(tokens, vocabulary, found.path / TARGET_FILE, found.path / SOURCE_FILE)
     return ReadTokenizer(tokenizer, vocabulary, None, tokens)
 

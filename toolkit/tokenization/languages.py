@@ -68,7 +68,7 @@ class Languages:
         raise ConfigError(f"the model knows no language {name!r:.40}: {hint}")
 
     def between(self, source: str | None, target: str | None) -> "Languages":
-        """Give the same languages, where these are meant, by any name.  Raises ConfigError as `code`."""
+        """Choose the source and the target, by any name; None leaves one as it is.  Raises ConfigError as `code`."""
         chosen = {"source": source, "target": target}
         return replace(self, **{side: self.code(name) for side, name in chosen.items() if name is not None})
 
