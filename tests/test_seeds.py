@@ -149,3 +149,14 @@ def test_a_prompt_and_a_conversation_tell_their_seed_once(run, drawn, capsys, mo
     piped = run("chat", "--model", tiny_gpt, "--template", "plain", "--do-sample", stdin=b"a\nb\n")
     assert piped.err.count("(seed 14: --seed 14 repeats it)") == 1
     assert "with seed 15" in run("explain", "generate", "I am", "--model", tiny_gpt).out
+
+
+def test_what_is_typed_is_drawn_as_lines_of_a_pipe_are(run, capsys, monkeypatch, tiny_model):
+    words = ("translate", "--model", tiny_model, "--do-sample", "--seed", 5)
+    piped = run(*words, stdin=b"I am\nI am\nShe\n").lines
+    typed = iter(["I am", "I am", "She", ""])
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(builtins, "input", lambda prompt="": next(typed))
+    assert toolkit.cli.main([*map(str, words)]) == 0
+    assert capsys.readouterr().out.splitlines() == piped
+    assert piped[0] != piped[1]

@@ -132,9 +132,9 @@ class Translate:
     def _converse(self, work: "_Work") -> None:
         """Translate line by line what is typed, until the end of input or an empty line."""
         tell("Type a sentence to translate; an empty line or Ctrl-D ends.")
-        for line in typed_lines():
+        for number, line in enumerate(typed_lines()):
             try:
-                outputs = work(Window([line.strip()], "the text")).outputs
+                outputs = work(Window([line.strip()], "the text", spoken_before=number)).outputs
                 work.tell_seed()
                 emit_results(outputs)
             except ToolkitError as error:
