@@ -319,6 +319,14 @@ def test_where_somebody_stopped_does_not_count_among_the_kept(tmp_path: Path, wh
     assert_same(resume(tmp_path / "run"), whole)
 
 
+def test_a_run_says_how_far_it_has_come_before_it_is_validated_too(tmp_path: Path) -> None:
+    trainer = small_trainer(tmp_path / "run", validate_every=4)
+    assert "no checkpoint yet" in repr(trainer.run)
+    after_update(trainer, 1, press_ctrl_c)
+    trainer.train()
+    assert "1 of 6 updates, not validated yet" in repr(trainer.run)
+
+
 @pytest.mark.parametrize("fails", ["log", "checkpoint", "pointer"])
 def test_a_full_disk_is_told_and_the_run_continues_when_there_is_room(
     tmp_path: Path, whole, monkeypatch, fails: str

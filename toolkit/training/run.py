@@ -62,14 +62,17 @@ class Run:
     def _progress(self) -> str:
         """Say how far the run has come, and what its best checkpoint has scored."""
         try:
-            state, metrics = read_state(self.named("last")), read_metrics(self.named("best"))
+            state = read_state(self.named("last"))
         except ModelError:
             return "no checkpoint yet"
-        found = metrics.get("validation")
+        done = f"{state.update} of {flat_settings(self.settings).get(UPDATES, '?')} updates"
+        try:
+            found = read_metrics(self.named("best")).get("validation")
+        except ModelError:  # stopped before the first validation
+            return f"{done}, not validated yet"
         scores = found.items() if isinstance(found, dict) else ()
         told = ", ".join(f"{name} {value:.4g}" for name, value in scores if isinstance(value, float))
-        asked = flat_settings(self.settings).get(UPDATES, "?")
-        return f"{state.update} of {asked} updates, best at update {state.best_update}: {told}"
+        return f"{done}, best at update {state.best_update}: {told}"
 
     @contextmanager
     def held(self, make: bool = False) -> Iterator[None]:
