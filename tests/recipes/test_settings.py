@@ -92,6 +92,7 @@ def test_a_file_of_an_older_version_is_read_by_the_names_of_today(tmp_path: Path
         ({"updates": 5}, "there is no setting 'updates': did you mean 'training.updates'?"),
         ({"sorce": "a"}, "there is no setting 'sorce': did you mean 'source'?"),
         ({"training": {"learing_rate": 1}}, "'training.learing_rate': did you mean 'training.learning_rate'?"),
+        ({"trainign": {}}, "there is no setting 'trainign': did you mean 'training'?"),
         ({"xyzzy": 1}, "there is no setting 'xyzzy'$"),
         ({"deciding": ()}, "there is no setting 'deciding'"),
     ],
@@ -106,6 +107,8 @@ def test_a_name_that_there_is_not_is_told_with_the_nearest(given: dict[str, Any]
     [
         ({"training": {"updates": "5"}}, r"training\.updates is '5': it must be a whole number"),
         ({"training": {"updates": 5.0}}, r"training\.updates is 5\.0: it must be a whole number"),
+        ({"training": {"updates": 10**400}}, r"training\.updates is 10+: it must be a whole number"),
+        ({"training": {"learning_rate": 10**400}}, r"training\.learning_rate is 10+: it must be a finite number"),
         ({"training": {"updates": True}}, r"training\.updates is True: it must be a whole number"),
         ({"training": {"updates": 0}}, r"updates is 0: it must be at least 1"),
         ({"training": {"learning_rate": float("nan")}}, r"training\.learning_rate is nan: it must be a finite number"),

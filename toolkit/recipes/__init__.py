@@ -74,7 +74,7 @@ def train(kind: Kind, *, seeds: Sequence[int] | None = None, **settings: Any) ->
         if stopped.number == signal.SIGINT:
             raise KeyboardInterrupt(str(stopped)) from None
         raise
-    return runs if recipe.seeds else runs[0]
+    return runs[0] if seeds is None else runs
 
 
 def _refuse_second_import() -> None:

@@ -3,8 +3,8 @@
 Both are values by name, with the groups `model`, `training` and so on as mappings or by full names, "training.seed".
 """
 
-import math
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from numbers import Integral, Real
@@ -21,6 +21,7 @@ from toolkit.training.config import flat_settings
 from toolkit.training.run import SETTINGS_FILE
 
 DIGESTS = "data."  # under which settings.json has digests of what was read, and nothing to set
+_LARGEST = sys.float_info.max  # a whole number may be beyond, with which nothing can be computed
 _WORDS = {bool: "True or False", int: "a whole number", float: "a finite number", str: "a text", Path: "a path"}
 
 
@@ -30,7 +31,7 @@ def settings_of(kind: type[Recipe], given: Mapping[str, Any]) -> Recipe:
     Raises TypeError for a name that there is not, ConfigError for a value that does not fit.
     """
     own = _flat(kind, given)
-    if strange := unknown(kind, own):
+    if strange := unknown(kind, [*own, *given]):  # of an empty group, its own name alone
         name, near = strange
         raise TypeError(f"there is no setting {name!r}" + (f": did you mean {near!r}?" if near else ""))
     return changed(defaults_for(kind, _fitted(kind, own, ("config", *kind.deciding))), own)
@@ -122,7 +123,7 @@ def _is_a(value: Any, kind: type) -> bool:
         return kind is bool and isinstance(value, bool)
     if kind in (str, Path):
         return isinstance(value, str) or (isinstance(value, os.PathLike) and isinstance(os.fspath(value), str))
-    return isinstance(value, Integral if kind is int else Real) and math.isfinite(value)
+    return isinstance(value, Integral if kind is int else Real) and -_LARGEST <= value <= _LARGEST  # so not NaN either
 
 
 def unknown(kind: type[Recipe], names: Iterable[str]) -> tuple[str, str] | None:
