@@ -168,6 +168,20 @@ def test_it_leaves_and_returns(own: Path, name: str, tmp_path: Path, to: Any) ->
     assert load_tokenizer(tmp_path / "back").languages == load_tokenizer(own).languages
 
 
+def test_without_a_tokenizer_it_leaves_for_ctranslate2_and_returns(own: Path, tmp_path: Path) -> None:
+    there, by_ids, back, again = (tmp_path / name for name in ("there", "by_ids", "back", "again"))
+    export_model(own, there, "ctranslate2")
+    for path in [*there.glob("tokenizer*"), *there.glob("*.spm")]:
+        path.unlink()
+    edit(there, toolkit=None)  # as the other library writes it
+    import_model(there, by_ids)
+    export_model(by_ids, back, "ctranslate2")
+    import_model(back, again)
+    first, second = toolkit.load_translator(by_ids), toolkit.load_translator(again)
+    assert second.by_ids
+    np.testing.assert_array_equal(second.model.vector, first.model.vector)
+
+
 def test_it_leaves_for_transformers_as_it_came(own: Path, name: str, tmp_path: Path) -> None:
     there = tmp_path / "there"
     assert export_model(own, there).name == "M2M100ForConditionalGeneration"

@@ -204,6 +204,8 @@ class PairCorpus(Corpus):
         self, split: Split, new: Path, tokenizer: Tokenizer, max_length: int, ignore_case: bool, findings: Findings
     ) -> int:
         """Write the ids of one set; returns the number of pairs that fit."""
+        known = tokenizer.languages
+        languages = (known.token("source"), known.token("target")) if known else (None, None)
         with ExitStack() as stack:
             source, target = (
                 stack.enter_context(RaggedWriter(new / f"{split}.{side}", np.int32)) for side in ("source", "target")
@@ -212,8 +214,6 @@ class PairCorpus(Corpus):
             for begin in range(0, len(self._rows[split]), CHUNK):
                 rows = self._rows[split][begin : begin + CHUNK]
                 pairs = list(StoredPairs(**self._texts, rows=rows))
-                known = tokenizer.languages
-                languages = (known.token("source"), known.token("target")) if known else (None, None)
                 sources = sentence_ids(tokenizer.source, (text for text, _ in pairs), ignore_case, languages[0])
                 targets = sentence_ids(tokenizer, (text for _, text in pairs), language=languages[1])
                 fits = np.array([max(len(s), len(t)) < max_length for s, t in zip(sources, targets, strict=True)])

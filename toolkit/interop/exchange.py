@@ -125,24 +125,20 @@ def _read_ours(directory: Path) -> tuple[Model, Tokenizer, list[str], dict[str, 
     return model, tokenizer, notes, read_metrics(directory)
 
 
-def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, list[str], Mapping[str, Any]]:
-    """Read a model from elsewhere -> it, its tokenizer, its class, notes, and its authors' settings of decoding."""
+class _Found(NamedTuple):
+    """A model from elsewhere."""
+
+    model: Model
+    tokenizer: Tokenizer
+    name: str  # of its class
+    notes: list[str]
+    generation: Mapping[str, Any]  # how its authors decode
+
+
+def _read(source: Path, end_token: str | None) -> _Found:
+    """Read a model of either library."""
     if (source / MODEL_FILE).exists():
-        reading = ctranslate2.read(source, end_token)
-        if has_tokenizer(source):
-            tokenizer = ctranslate2.pieces_tokenizer(source, reading.tokens, reading.vocabulary)
-            if reading.config.positions == "sinusoidal_fairseq" and tokenizer.languages is None:
-                languages = languages_of(reading.tokens, reading.vocabulary, source)
-                tokenizer = tokenizer.with_languages(languages) if languages else tokenizer
-        else:
-            reading = reading.by_ids()
-            tokenizer = IdTokenizer(reading.vocabulary.rows, shown_pieces(reading.vocabulary.rows, reading.tokens))
-        model = reading.model()
-        notes = reading.notes + _ids_note(tokenizer) + _never_written(model, reading.vocabulary, reading.tokens)
-        if isinstance(tokenizer, IdTokenizer) and reading.of_sources:
-            count = counted(reading.of_sources, "token")
-            notes.append(f"its ids are the places in target_vocabulary; {count} of source_vocabulary alone follow")
-        return model, tokenizer, _ctranslate2_name(model), notes, {}
+        return _read_ctranslate2(source, end_token)
     if not source.is_dir():
         raise ModelError(
             f"{source} is not a directory: give one that transformers or CTranslate2 has written; nothing is downloaded"
@@ -157,7 +153,29 @@ def _read(source: Path, end_token: str | None) -> tuple[Model, Tokenizer, str, l
     notes = found.notes + _ids_note(read.tokenizer) + _never_written(model, read.vocabulary, read.tokens)
     if read.has_other_template:
         notes.append("its chat template is not one of this toolkit's and stays behind: fine-tuning teaches one of ours")
-    return model, read.tokenizer, found.architecture.name, notes, found.generation
+    return _Found(model, read.tokenizer, found.architecture.name, notes, found.generation)
+
+
+def _read_ctranslate2(source: Path, end_token: str | None) -> _Found:
+    """Read a model of CTranslate2's; without a tokenizer beside it, it is used by ids."""
+    reading = ctranslate2.read(source, end_token)
+    vocabulary, tokens = reading.vocabulary, reading.tokens
+    if has_tokenizer(source):
+        tokenizer = ctranslate2.pieces_tokenizer(source, tokens, vocabulary)
+        is_own = vocabulary == Vocabulary.own(vocabulary.size)  # with a tokenizer that knows its languages
+        if not is_own and reading.config.positions == "sinusoidal_fairseq":
+            languages = languages_of(tokens, vocabulary, source)
+            tokenizer = tokenizer.with_languages(languages) if languages else tokenizer
+    else:
+        reading = reading.by_ids()
+        vocabulary = reading.vocabulary
+        tokenizer = IdTokenizer(vocabulary.rows, shown_pieces(vocabulary.rows, tokens))
+    model = reading.model()
+    notes = reading.notes + _ids_note(tokenizer) + _never_written(model, vocabulary, tokens)
+    if isinstance(tokenizer, IdTokenizer) and reading.of_sources:
+        count = counted(reading.of_sources, "token")
+        notes.append(f"its ids are the places in target_vocabulary; {count} of source_vocabulary alone follow")
+    return _Found(model, tokenizer, _ctranslate2_name(model), notes, {})
 
 
 def _ids_note(tokenizer: Tokenizer) -> list[str]:

@@ -252,7 +252,7 @@ class Llama(_Rotary):
 
 
 class Mistral(Llama):
-    """Jiang et al. 2023: Llama, with a window of attention that the later ones have not."""
+    """Jiang et al. 2023: Llama, with a window of attention, which its later releases do not have."""
 
     name, model_type = "MistralForCausalLM", "mistral"
     usual_window = 4096
