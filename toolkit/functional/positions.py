@@ -118,7 +118,7 @@ def rotary(
 
 
 def rotary_backward(dy: Array, saved: Saved, out: Array | None = None, empty: Empty = np.empty) -> tuple[Array]:
-    """The transpose of a rotation turns back: so is the gradient, by the same angles, and scaled by the same number.
+    """Turn the gradient back by the same angles, and scale it by the same number: so does the transpose of `rotary`.
 
         dx_i = dy_i cos θ_i + dy_{i+K/2} sin θ_i        dx_{i+K/2} = dy_{i+K/2} cos θ_i - dy_i sin θ_i
 

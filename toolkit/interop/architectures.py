@@ -71,8 +71,8 @@ class Architecture:
     padding: ClassVar[int | None] = None  # the id of padding, if it must have a certain one
 
     has: ClassVar[set[str]]  # features, as `features` calls them, that its models may have
-    needs: ClassVar[Mapping[str, Any]] = {}  # fields of our config that all its models have, and what they are
-    fields: ClassVar[Mapping[str, Any]] = {}  # others, which models of ours may have otherwise and be written for it
+    needs: ClassVar[Mapping[str, Any]] = {}  # fields of our config, with the only values that its models can have
+    fields: ClassVar[Mapping[str, Any]] = {}  # others that no setting says; what may be written, `has` decides
     settings: ClassVar[tuple[Setting, ...]]  # of config.json, in the order in which they are written
     expected: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # settings that have one of these values if any
     aliases: ClassVar[Mapping[str, str]] = {}  # other names of settings, which config.json may use

@@ -198,7 +198,8 @@ def write_hugging_face(
         if isinstance(config, Seq2SeqConfig):
             config = replace(config, max_length=max(config.max_length, _LEAST_POSITIONS))
     architecture = fitting_architecture(config, came_as)
-    if architecture.padding not in (None, padding := _special_id(vocabulary, PAD)):
+    padding = _special_id(vocabulary, PAD)
+    if architecture.padding not in (None, padding):
         where = "has no padding" if padding is None else f"has its padding at {padding}"
         raise ModelError(f"an {architecture.name} has token {architecture.padding} as padding, and this model {where}")
     dtype = np.float16 if half else np.float32

@@ -158,6 +158,10 @@ def _settings(
     )
 
 
+_GATED_AND_RMS = (Setting("hidden_act", value="silu"), Setting("rms_norm_eps", "norm_eps", 1e-6))
+_HEAD_DIM = Setting("head_dim", value=lambda config: config.head_width)
+
+
 class _Rotary(LanguageModel):
     """All share rotary positions, grouped queries, and most names."""
 
@@ -228,11 +232,10 @@ class Llama(_Rotary):
     fields = {"positions": "rotary", "norm": "rms", "activation": "swiglu"}
     settings = (
         *_settings(32000, 4096, 32, 32, _as_many, 11008, 2048),
-        Setting("hidden_act", value="silu"),
-        Setting("rms_norm_eps", "norm_eps", 1e-6),
+        *_GATED_AND_RMS,
         Setting("attention_bias", value=lambda config: config.has_bias("attention")),
         Setting("mlp_bias", value=lambda config: config.has_bias("feed_forward")),
-        Setting("head_dim", value=lambda config: config.head_width),
+        _HEAD_DIM,
     )
     expected = {"hidden_act": ("silu", "swish"), "pretraining_tp": (1,)}
     tensors = Tensors(
@@ -260,9 +263,8 @@ class Mistral(Llama):
     biases = {}
     settings = (
         *_settings(32000, 4096, 32, 32, 8, 14336, 131072),
-        Setting("hidden_act", value="silu"),
-        Setting("rms_norm_eps", "norm_eps", 1e-6),
-        Setting("head_dim", value=lambda config: config.head_width),
+        *_GATED_AND_RMS,
+        _HEAD_DIM,
         Setting("sliding_window", value=None),
     )
 
@@ -293,8 +295,7 @@ class Qwen2(_Qwen):
     has = Llama.has - BIASES - {"heads of another width"} | {INPUT_BIASES}
     settings = (
         *_settings(151936, 4096, 32, 32, 32, 22016, 32768),
-        Setting("hidden_act", value="silu"),
-        Setting("rms_norm_eps", "norm_eps", 1e-6),
+        *_GATED_AND_RMS,
         Setting("use_sliding_window", value=False),
     )
 
@@ -315,7 +316,7 @@ class Qwen3(_Qwen):
     biases = {"attention": "attention_bias"}
     settings = (
         *Qwen2.settings,
-        Setting("head_dim", value=lambda config: config.head_width),
+        _HEAD_DIM,
         Setting("attention_bias", value=lambda config: config.has_bias("attention")),
     )
     tensors = replace(

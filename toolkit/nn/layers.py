@@ -168,8 +168,8 @@ class LearnedPositions(Module):
 class RotaryPositions(Module):
     """Turns queries and keys by angles of their positions: nothing is learned, and sequences may have any length.
 
-    frequencies: (K / 2,) of the planes of a head, see `rotary_frequencies`. scale: of what is turned. `turn` works in
-    place and `turn_back` is its backward: the caller owns the arrays.
+    frequencies: (K / 2,) of the planes of a head, see `rotary_frequencies`. scale: what is turned is multiplied by it.
+    `turn` works in place and `turn_back` is its backward: the caller owns the arrays.
     """
 
     def __init__(self, frequencies: Array, scale: float = 1.0):
