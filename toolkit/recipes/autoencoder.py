@@ -79,7 +79,7 @@ class Settings(Recipe):
 
 
 def train(recipe: Settings, command: str = "") -> Run:
-    """One run, from sentences to a model that gives their vectors back."""
+    """Train once: from sentences to a model that gives their vectors back."""
     files = {"text": recipe.text, "valid_text": recipe.valid_text}
     with recipe.opened(recipe.settings(recipe.digests(files), files), command) as (run, saved):
         task, build = prepare(recipe), partial(AutoEncoder, recipe.model)

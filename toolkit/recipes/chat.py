@@ -18,7 +18,7 @@ from toolkit.evaluation import replies
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 from toolkit.recipes.recipe import OF_LANGUAGE, Recipe, figures, refuse
-from toolkit.recipes.start import read_language_model
+from toolkit.recipes.start import read_start
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer
 from toolkit.tokenization.chat_template import ChatTemplate, make_template
 from toolkit.training.config import TrainingConfig
@@ -72,7 +72,7 @@ class Settings(Recipe):
         return cls(tests=None) if given else cls()
 
     def languages(self) -> tuple[str, ...]:
-        """Know those of the embedded dialogues."""
+        """Name those of the embedded dialogues; of others nothing is known."""
         return () if self.conversations else ("en", "ne")
 
     def check(self) -> None:
@@ -88,8 +88,8 @@ class Settings(Recipe):
 
 
 def train(recipe: Settings, command: str = "") -> Run:
-    """One run, from conversations to a model and its replies."""
-    before = read_language_model(recipe.start) if recipe.start else None
+    """Train once: from conversations to a model and its replies."""
+    before = read_start(recipe.start, GPTConfig) if recipe.start else None
     given, valid, tests = recipe.conversations, recipe.valid_conversations, recipe.tests
     if not given:
         given, valid = EMBEDDED, (DATA / "valid.jsonl",)

@@ -20,7 +20,7 @@ from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.presets import PRESETS
 from toolkit.models.reward import copy_values
 from toolkit.recipes.recipe import OF_LANGUAGE, Recipe, figures, refuse
-from toolkit.recipes.start import can_end, check_shape, config_of_start, read_language_model, strange_tokens, tuned
+from toolkit.recipes.start import can_end, check_shape, config_of_start, read_start, strange_tokens, tuned
 from toolkit.tokenization import Tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.language import FirstLineMask, LanguageTask
@@ -121,7 +121,7 @@ class Settings(Recipe):
         return recipe
 
     def languages(self) -> tuple[str, ...]:
-        """Know those of the embedded texts."""
+        """Name those of the embedded texts; of others nothing is known."""
         if self.text or self.data or self.pairs:
             return ()
         return ("en", "ne") if self.corpus == "chat" or self.language == "both" else (self.language,)
@@ -157,8 +157,8 @@ class Settings(Recipe):
 
 
 def train(recipe: Settings, command: str = "") -> Run:
-    """One run, from texts to a model and its scores."""
-    before = read_language_model(recipe.start) if recipe.start else None
+    """Train once: from texts to a model and its scores."""
+    before = read_start(recipe.start, GPTConfig) if recipe.start else None
     no_end = before and recipe.has_documents and not can_end(before.model)
     refuse((no_end, f"{recipe.start} has no token that ends a text: add --documents none"))
     sources, valid_sources = open_corpus(recipe)
@@ -227,7 +227,7 @@ def written(recipe: Settings, tokenizer: Tokenizer, count: int, model: GPT) -> l
 
 
 def sampling(recipe: Settings, count: int) -> ContinuationConfig:
-    """Settings of the samples.  Raises ConfigError for a temperature that is out of range."""
+    """Make the settings of the samples.  Raises ConfigError for a temperature that is out of range."""
     count = count if recipe.temperature else 1  # without chance, all are the same
     return ContinuationConfig(num_return_sequences=count, temperature=recipe.temperature, seed=recipe.training.seed)
 

@@ -106,7 +106,7 @@ class Settings(Recipe):
 
 
 def train(recipe: Settings, command: str = "") -> Run:
-    """One run, from pairs of replies to a model, and how it replies before and after."""
+    """Train once: from pairs of replies to a model, and how it replies before and after."""
     chat = load_language_model(recipe.start)
     if chat.model.config.template == "none":
         raise ModelError(f"{recipe.start} was not taught to converse: fine-tune it with toolkit train chat first")

@@ -68,7 +68,7 @@ class Settings(Recipe):
 
 
 def train(recipe: Settings, command: str = "") -> Run:
-    """One run, from a teacher to a pupil that answers alike."""
+    """Train once: from a teacher to a pupil that answers alike."""
     with recipe.opened(recipe.settings({}), command) as (run, saved):
         with threadpool_limits(1):
             task = prepare(recipe)

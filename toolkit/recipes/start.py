@@ -4,16 +4,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from toolkit.api import load_language_model, load_translator
 from toolkit.data.store import RaggedStore
 from toolkit.errors import ConfigError, ModelError
-from toolkit.models.gpt import ABSENT, GPT, GPTConfig
+from toolkit.models.gpt import ABSENT, GPTConfig
 from toolkit.models.reward import ActorCriticConfig, settings_like
-from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import described_model, read_model, read_origin
 from toolkit.nn.module import Model
 from toolkit.text_model import TextModel
@@ -22,44 +22,40 @@ from toolkit.tokenization.sentencepiece import FILE_NAME
 from toolkit.tokenization.special import EOS, UNK
 from toolkit.training.config import TrainingConfig
 
-Kind = TypeVar("Kind", bound=Model)
-
 _BYTE = re.compile("<0x[89A-Fa-f][0-9A-Fa-f]>")  # of a character beyond ASCII
 _AT_ONCE = 1 << 20  # ids
 _WIDTH = 128  # of the models that ship
 
+# By the class of a model's settings: what loads it, and the recipe that goes on with a model of the other kind.
+_LOADERS: dict[type, tuple[Callable[..., TextModel], str]] = {
+    Seq2SeqConfig: (load_translator, "the recipe of language models"),
+    GPTConfig: (load_language_model, "the recipe of translation"),
+}
 
-class Start(NamedTuple, Generic[Kind]):
+
+class Start(NamedTuple):
     """A model to go on with."""
 
-    model: Kind
+    model: Model
     tokenizer: Tokenizer
     origin: dict[str, Any]  # what it passes on to those that begin as it
 
 
-def read_translator(name: str) -> Start[Seq2Seq]:
-    """Read a translator to go on with.  Raises ModelError where there is none."""
-    return read_model(name, lambda directory: _start(load_translator(directory, _OTHER[Seq2SeqConfig]), directory))
+def read_start(name: str, kind: type) -> Start:
+    """Read the model to go on with, whose settings are of this class.
 
+    Raises ModelError where there is none, and for one without a tokenizer, which can learn nothing from texts.
+    """
+    load, other_recipe = _LOADERS[kind]
 
-def read_language_model(name: str) -> Start[GPT]:
-    """Read a language model to go on with.  Raises ModelError where there is none."""
-    return read_model(name, lambda directory: _start(load_language_model(directory, _OTHER[GPTConfig]), directory))
+    def read(directory: Path) -> Start:
+        found = load(directory, other_recipe)
+        if found.by_ids:
+            told = "has no tokenizer, without which nothing can be learned from text"
+            raise ModelError(f"{directory} {told}: give another model")
+        return Start(found.model, found.tokenizer, read_origin(directory))
 
-
-_READ: dict[type, Callable[[str], Start]] = {Seq2SeqConfig: read_translator, GPTConfig: read_language_model}
-_OTHER = {Seq2SeqConfig: "the recipe of language models", GPTConfig: "the recipe of translation"}
-
-
-def _start(found: Any, directory: Path) -> Start:
-    check_reads_text(found, directory)
-    return Start(found.model, found.tokenizer, read_origin(directory))
-
-
-def check_reads_text(found: TextModel, name: object) -> None:
-    """Raises ModelError for a model without a tokenizer, which can learn nothing from texts."""
-    if found.by_ids:
-        raise ModelError(f"{name} has no tokenizer, without which nothing can be learned from text: give another model")
+    return read_model(name, read)
 
 
 def config_of_start(name: str, kind: type) -> Any:
@@ -70,7 +66,7 @@ def config_of_start(name: str, kind: type) -> Any:
     config = read_model(name, described_model)[0].config
     if kind is GPTConfig and type(config) is ActorCriticConfig:
         return settings_like(GPTConfig, config)
-    return config if type(config) is kind else _READ[kind](name).model.config  # which says why it is none
+    return config if type(config) is kind else read_start(name, kind).model.config  # which says why it is none
 
 
 def tuned(training: TrainingConfig, config: Any) -> TrainingConfig:

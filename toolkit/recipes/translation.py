@@ -29,7 +29,7 @@ from toolkit.recipes.start import (
     Start,
     check_shape,
     config_of_start,
-    read_translator,
+    read_start,
     samples_subwords,
     strange_tokens,
     tuned,
@@ -135,7 +135,7 @@ class Settings(Recipe):
         return cls(model=OWN_MODEL, training=OWN_TRAINING) if given else cls()
 
     def languages(self) -> tuple[str, ...]:
-        """Take them from the settings, the ends of names, as in my.en and my.ne, or the names of columns."""
+        """Name them by the settings, the ends of file names, as in my.en and my.ne, or the names of columns."""
         if self.source_language and self.target_language:
             return self.source_language.split("_")[0], self.target_language.split("_")[0]
         if self.source:
@@ -161,7 +161,7 @@ class Settings(Recipe):
 
 
 def train(recipe: Settings, command: str = "") -> Run:
-    """One run, from texts to a model and its scores."""
+    """Train once: from texts to a model and its scores."""
     before = opened_start(recipe) if recipe.start else None
     sources, valid_sources = open_corpus(recipe)
     digests = {each.name: each.fingerprint()[:16] for each in (*sources, *valid_sources)}
@@ -194,9 +194,9 @@ def train(recipe: Settings, command: str = "") -> Run:
     return run
 
 
-def opened_start(recipe: Settings) -> Start[Seq2Seq]:
+def opened_start(recipe: Settings) -> Start:
     """Read the model to go on with, for the languages that are asked for."""
-    found = read_translator(recipe.start)
+    found = read_start(recipe.start, Seq2SeqConfig)
     if recipe.training.subword_alpha and not isinstance(found.tokenizer, SentencePieceTokenizer):
         told = f"subwords are sampled by tokenizers that were made here, and {recipe.start} has another"
         raise ConfigError(f"{told}: leave out --training.subword-alpha")
