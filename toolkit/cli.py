@@ -56,7 +56,7 @@ KINDS = {
     "residual-swish": ("", "The transformer of the founding document 003."),
 }
 # By the words before it: the name of a choice, the choices, the flags that may stand in its place, and a last line.
-_MENUS = {
+MENUS = {
     "toolkit": ("verb", VERBS, ("--help", "--version"), "explains the flags of a verb, with examples."),
     "toolkit train": ("kind", KINDS, (), "explains its settings, each of which is a flag."),
     "toolkit explain": ("topic", TOPICS, (), "explains its flags; --html FILE writes a page."),
@@ -103,7 +103,7 @@ def reported(action: Callable[[], None]) -> int:
 
 
 def _run(arguments: Sequence[str], program: str = "toolkit") -> None:
-    what, choices, flags, ending = _MENUS[program]
+    what, choices, flags, ending = MENUS[program]
     choice, *rest = arguments or ["--help"]
     if choice in ("-h", "--help"):
         width, usage = max(map(len, choices)), " ".join([program, *map("[{}]".format, flags), what.upper(), "..."])
@@ -111,7 +111,7 @@ def _run(arguments: Sequence[str], program: str = "toolkit") -> None:
         emit([f"usage: {usage}", "", *purposes, "", f"`{program} {what.upper()} --help` {ending}"])
     elif choice == "--version" and flags:
         emit([f"toolkit {__version__}"])
-    elif f"{program} {choice}" in _MENUS:
+    elif f"{program} {choice}" in MENUS:
         _run(rest, f"{program} {choice}")
     else:
         parsed(arguments, program).run()
@@ -126,7 +126,7 @@ def parsed(arguments: Sequence[str], program: str = "toolkit") -> Any:
     """
     from toolkit.commands.flags import parse_flags
 
-    what, choices, flags, _ = _MENUS[program]
+    what, choices, flags, _ = MENUS[program]
     choice, *rest = arguments
     if choice not in choices:
         kind, one = "flag" if choice.startswith("-") else what, f"{program} {what.upper()}"
@@ -143,4 +143,4 @@ def parsed(arguments: Sequence[str], program: str = "toolkit") -> Any:
 
 def _elsewhere(choice: str) -> str:
     """Find the menu that has a choice: `attention` is a topic of `explain`."""
-    return next((f"{menu} {choice}" for menu, (_, choices, *_) in _MENUS.items() if choice in choices), "")
+    return next((f"{menu} {choice}" for menu, (_, choices, *_) in MENUS.items() if choice in choices), "")

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from tyro.conf import Positional
 
-from toolkit.cli import KINDS, TOPICS, VERBS
+from toolkit.cli import KINDS, MENUS
 from toolkit.commands.console import emit
 from toolkit.commands.flags import flag_groups
 from toolkit.models.storage import shipped_models
@@ -17,8 +17,8 @@ from toolkit.recipes import recipe_of
 
 # What is said of a flag or word that takes the name of a model.
 _TAKES_A_MODEL = re.compile(r"name of (a model|one) that comes|name of a shipped one")
-_MENUS = {"": VERBS, "explain": TOPICS, "train": KINDS}
-_OF_ALL = ("--help", "--version")
+_MENUS = {program.removeprefix("toolkit").strip(): choices for program, (_, choices, *_) in MENUS.items()}
+_OF_ALL = MENUS["toolkit"][2]  # flags
 _DESCRIBED = 60  # characters
 
 
