@@ -407,6 +407,12 @@ def test_a_run_goes_on_to_more_updates(tmp_path: Path, schedule: str, stop: int 
         assert bits(again) == bits(trainer)
 
 
+def test_a_validation_that_a_run_at_once_would_not_have_made_is_told(tmp_path: Path) -> None:
+    small_trainer(tmp_path / "run", schedule="constant", validate_every=4).train()
+    trainer = small_trainer(tmp_path / "run", create=False, updates=8, schedule="constant", validate_every=4)
+    assert trainer.run.resume().note.endswith("at once, but that it was validated at update 6 too")
+
+
 def test_no_schedule_falls_before_it_has_risen(tmp_path: Path) -> None:
     """Stopped while its learning rate rose, a run is what one of any length would have been."""
     at_once = small_trainer(tmp_path / "at once", updates=8, warmup=4)

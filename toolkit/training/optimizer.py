@@ -273,6 +273,8 @@ def describe_extension(before: Mapping[str, Any], now: Mapping[str, Any], done: 
     )
     updates = f"{now[UPDATES]} updates in place of {before[UPDATES]}"
     if all(was(update) == will(update) for update in range(1, done + 1)):
-        return f"{updates}: the result will be that of a run which was asked for them at once"
+        every = before.get("training.validate_every", usual["validate_every"])
+        but = f", but that it was validated at update {done} too" if done == before[UPDATES] and done % every else ""
+        return f"{updates}: the result will be that of a run which was asked for them at once{but}"
     rates = f"was {was(done):.3g} at update {done} and is {will(done + 1):.3g} at the next"
     return f"{updates}: the learning rate, which falls until the last one, {rates}, as in no run of that length"
