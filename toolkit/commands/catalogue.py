@@ -46,7 +46,7 @@ class Models:
     def run(self) -> None:
         found = [each for path in self.directories for each in _models_in(path)]
         names = {str(path): path for path in found} if self.directories else shipped_models()
-        records = [listed(name, path) for name, path in sorted(names.items())]
+        records = [described(name, path) for name, path in sorted(names.items())]
         if self.json:
             emit([json_text({"models": records})])
             return
@@ -54,7 +54,7 @@ class Models:
         if len(problems) == len(records):
             raise ModelError(problems[0])
         rows = [("model", "kind", "languages", "parameters", "MB", "score")]
-        rows += [_listed_row(record) for record in records if "problem" not in record]
+        rows += [_row(record) for record in records if "problem" not in record]
         emit(aligned(rows, left=(0, 1, 2, 5)))
         for problem in problems:
             tell(f"toolkit: {problem}")
@@ -71,7 +71,7 @@ def _models_in(path: Path) -> list[Path]:
     return found
 
 
-def listed(name: str, path: Path) -> dict[str, Any]:
+def described(name: str, path: Path) -> dict[str, Any]:
     """Collect what a list says of a model, whose values are not read; of one that is damaged, the "problem"."""
     try:
         return {"model": name, **read_model(path, _outline)}
@@ -95,7 +95,7 @@ def _outline(directory: Path) -> dict[str, Any]:
     }
 
 
-def _listed_row(record: dict[str, Any]) -> tuple[str, ...]:
+def _row(record: dict[str, Any]) -> tuple[str, ...]:
     chats = record["kind"] == "gpt" and record["template"] != "none"
     purpose = "chat model" if chats else _PURPOSES.get(record["kind"], record["kind"].replace("_", " "))
     languages = (" → " if record["kind"] == "seq2seq" else ", ").join(record["languages"]) or "-"
