@@ -59,6 +59,11 @@ def meant(word: str, names: Iterable[str]) -> str:
     return begun[0] if len(begun) == 1 else next(iter(get_close_matches(word, names, n=1, cutoff=0.7)), "")
 
 
+def no_setting(name: str, near: str) -> TypeError:
+    """Make the error for a keyword that is no setting, and is like the name `near`, or like none ("")."""
+    return TypeError(f"there is no setting {name!r}" + (f": did you mean {near!r}?" if near else ""))
+
+
 def short_repr(self: object) -> str:
     """Write an object in one line, as its `__repr__`: its class, and in short what its public attributes are.
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from toolkit.display import meant
+from toolkit.display import meant, no_setting
 from toolkit.errors import ConfigError, DataError, LengthError, ModelError
 from toolkit.nn.module import Model
 from toolkit.tokenization import IdTokenizer, Tokenizer
@@ -45,8 +45,7 @@ def config_of(
     """
     own = {field.name: settings.pop(field.name) for field in fields(kind) if field.name in settings}
     for name in sorted(settings.keys() - set(others)):
-        near = meant(name, [*(field.name for field in fields(kind)), *others])
-        raise TypeError(f"there is no setting {name!r}" + (f": did you mean {near!r}?" if near else ""))
+        raise no_setting(name, meant(name, [*(field.name for field in fields(kind)), *others]))
     if config is not None and not isinstance(config, kind):
         raise TypeError(f"config is {config!r:.60}: give a {kind.__name__}, or settings by name")
     return replace(config, **own) if config is not None else kind(**own)

@@ -13,7 +13,7 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from toolkit.data.embedded import CORPORA
-from toolkit.display import meant
+from toolkit.display import meant, no_setting
 from toolkit.errors import ConfigError
 from toolkit.models.storage import read_json
 from toolkit.recipes.recipe import KEPT_AS, OF_ONE_RUN, Recipe, refuse, settings_file
@@ -32,8 +32,7 @@ def settings_of(kind: type[Recipe], given: Mapping[str, Any]) -> Recipe:
     """
     own = _flat(kind, given)
     if strange := unknown(kind, [*own, *given]):  # of an empty group, its own name alone
-        name, near = strange
-        raise TypeError(f"there is no setting {name!r}" + (f": did you mean {near!r}?" if near else ""))
+        raise no_setting(*strange)
     return changed(defaults_for(kind, _fitted(kind, own, ("config", *kind.deciding))), own)
 
 
