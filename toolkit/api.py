@@ -58,7 +58,7 @@ def _read(directory: Path, path_or_name: str | os.PathLike[str], ids: bool | Non
 def load_translator(
     path_or_name: str | os.PathLike[str], instead: str = "toolkit generate", ids: bool | None = None
 ) -> "Translator":
-    """As `load`, and raises ModelError for a model of another kind, saying what can be done with it `instead`."""
+    """Read a model as `load` does.  Raises ModelError for one of another kind: its message says to use `instead`."""
     found = load(path_or_name, ids)
     if not isinstance(found.model, Seq2Seq):
         raise ModelError(f"{path_or_name} is a language model, which translates nothing: use {instead}")
@@ -68,7 +68,7 @@ def load_translator(
 def load_language_model(
     path_or_name: str | os.PathLike[str], instead: str = "toolkit translate", ids: bool | None = None
 ) -> "LanguageModel":
-    """As `load`, and raises ModelError for a model of another kind, saying what can be done with it `instead`."""
+    """Read a model as `load` does.  Raises ModelError for one of another kind: its message says to use `instead`."""
     found = load(path_or_name, ids)
     if isinstance(found.model, Seq2Seq):
         raise ModelError(f"{path_or_name} is a translator, which continues no text: use {instead}")

@@ -37,7 +37,7 @@ def visible(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """One line of at most 500 characters; what is longer loses its middle, for the end says what to do."""
+    """Make one line of at most 500 characters; what is longer loses its middle, for the end says what to do."""
     line = escaped(text)
     if len(line) <= LONGEST_SENTENCE:
         return line
@@ -46,7 +46,7 @@ def sentence(text: str) -> str:
 
 
 def counted(number: int, what: str = "line") -> str:
-    """\"1 line", "2 lines"."""
+    """Write a number with what it counts: "1 line", "2 lines"."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
@@ -117,7 +117,7 @@ def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[
 
 
 def json_text(value: Any) -> str:
-    """The value as one line of JSON that reads as it is written, but for what would steer a terminal."""
+    """Write a value as one line of JSON that reads as it is written, but for what would steer a terminal."""
     return _IN_A_LINE.sub(lambda found: json.dumps(found[0])[1:-1], json.dumps(value, ensure_ascii=False))
 
 

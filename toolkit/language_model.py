@@ -210,7 +210,7 @@ class LanguageModel(TextModel):
         separator: int = 0,
         each: Callable[[Callable, Iterable], Iterable] = map,
     ) -> "Perplexity":
-        """As `perplexity`, for texts that come in pieces and need not fit into memory.
+        """Measure as `perplexity` does, for texts that come in pieces and need not fit into memory.
 
         pieces: text in normal form C, and whether a document ends with it; tokenized piece by piece. marks: whether EOS
         is predicted at the end of a document, by a model that knows it. separator: bytes between two documents. each:
@@ -233,7 +233,7 @@ class LanguageModel(TextModel):
 
     @cached_property
     def _largest_logit(self) -> float:
-        """The largest logit after one token: not finite where the weights overflow."""
+        """Find the largest logit after one token: not finite where the weights overflow."""
         tape = Tape()
         with self.arithmetic():
             logits = self.model.output.logits(self.model.read(np.array([BOS]), Rows(np.array([1])), tape), tape)
