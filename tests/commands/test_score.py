@@ -143,6 +143,12 @@ def test_a_mistake_in_flags_is_told_in_one_sentence(score, flags, words):
     assert words in score(*flags, stdin=b'{"source": "a", "target": "b"}\n').sentence
 
 
+def test_a_foolish_request_is_named_with_its_line_where_long_ones_are_skipped(score):
+    requests = b'{"source": "a", "target": "b"}\n{"source": " ", "target": "a"}\n'
+    sentence = score("--long-lines", "skip", stdin=requests).sentence
+    assert "standard input, line 2 has a blank source" in sentence
+
+
 def test_files_of_unequal_length(score, files, tmp_path):
     (tmp_path / "target").write_text("a\n")
     assert "source has 4 lines, " in score(*files).sentence

@@ -101,7 +101,8 @@ class _Work(Work):
 
     def __call__(self, window: Window) -> Answer:
         """Give the output of every line; several lines where several translations are scored."""
-        requests = [*map(self._fitting, _requests(window, self._command.long_lines))]
+        read = enumerate(_requests(window, self._command.long_lines), start=1)
+        requests = [self._fitting(request, window.where(number)) for number, request in read]
         places = [window.where(number) for number, (_, targets) in enumerate(requests, start=1) for _ in targets or ()]
         scored = iter(
             self._translator.score(
@@ -117,11 +118,11 @@ class _Work(Work):
         long = [number for number, request in enumerate(requests, start=1) if request.targets is None]
         return Answer(outputs, [*map(window.where, long)])
 
-    def _fitting(self, request: Request) -> Request:
+    def _fitting(self, request: Request, name: str) -> Request:
         """Take the translations from a request that is too long, where such are skipped."""
         if self._command.long_lines == "skip" and request.targets is not None:
             try:
-                self._translator.pairs([request.source] * len(request.targets), request.targets, str)
+                self._translator.pairs([request.source] * len(request.targets), request.targets, lambda _: name)
             except LengthError:
                 return Request(request.source, None)
         return request
