@@ -292,11 +292,13 @@ class SharedDecoding:
 class _Worker:
     """Decodes the share of one process; a spawned one reads the model again."""
 
-    def __init__(self, model: Seq2Seq | None, where: str):
+    def __init__(self, model: Seq2Seq | None, where: str, int8: bool = False):
         self._model, self._where, self._packed = model or load_model(Path(where)), where, PackedWeights()
+        if int8 and model is None:
+            self._model.quantize()
 
     def __reduce__(self) -> tuple:
-        return _Worker, (None, self._where)
+        return _Worker, (None, self._where, self._model.output.int8 is not None)
 
     def __call__(self, arguments: tuple) -> list[list[Hypothesis]]:
         with self._threads.limit(limits=1, user_api="blas"), np.errstate(all="ignore"):

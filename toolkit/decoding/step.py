@@ -15,6 +15,7 @@ from toolkit.decoding.cache import Cache, CachedAttention
 from toolkit.decoding.recording import OneCall, Recording, plain, recorder_of
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
+from toolkit.functional.int8 import Int8Matrix
 from toolkit.functional.linear import Packed, pack, product_operands, worth_packing
 from toolkit.functional.positions import rotary
 from toolkit.models.base import InputEmbedding
@@ -177,12 +178,17 @@ class PackedWeights:
         return self._packed.get(key, weight) if wanted else weight
 
 
-def _product(x: Array, parameter: Parameter, weight: Array, bias: Parameter | None, tape: _StepRecording) -> Array:
+def _product(
+    x: Array, parameter: Parameter, weight: Array | Int8Matrix, bias: Parameter | None, tape: _StepRecording
+) -> Array:
     """x W + b.  weight: the data of the parameter, or that transposed."""
     dtype, (rows, depth) = x.dtype.type, x.shape
     out = tape.empty((rows, weight.shape[1]), dtype)
     given, y = plain(x), plain(out)
-    if tape.streams and rows <= _FEWEST_ROWS and weight.strides[0] < weight.strides[1]:
+    if isinstance(weight, Int8Matrix):
+        scratch = [tape.empty(*each) for each in weight.scratch(rows, dtype)]
+        tape.note(partial(weight.prepared(*map(plain, scratch)), given, y))
+    elif tape.streams and rows <= _FEWEST_ROWS and weight.strides[0] < weight.strides[1]:
         # From memory `vecdot` reads 30 GB/s, BLAS's product of a vector with a matrix that lies transposed 13.
         tape.note(partial(np.vecdot, weight.T[:, None], given, y.T))
     elif rows >= _SEVERAL_ROWS and depth % _DEPTH == 0 and not worth_packing(weight, rows):
@@ -229,7 +235,7 @@ class _GatedLinear(GatedLinear):
 
 class _Output(Output):
     def logits(self, x: Array, tape: _StepRecording) -> Array:
-        return _product(x, self.table, self.table.data.T, self.bias, tape)
+        return _product(x, self.table, self._values()[0].T, self.bias, tape)
 
 
 class _Norm(Module):

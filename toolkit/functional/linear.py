@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolkit.functional.arrays import Array, Empty, Saved, empty_like, sum_rows
+from toolkit.functional.int8 import Int8Matrix
 
 # OpenBLAS packs nothing for products of up to 100³ multiplications.
 _SMALL_PRODUCT = 1_000_000
@@ -49,7 +50,7 @@ def worth_packing(weight: Array, rows: int) -> bool:
     return weight.shape[1] >= _COLUMNS and _tile_rows(rows, len(weight), _COLUMNS) > 0
 
 
-def product_operands(x: Array, weight: Array | Packed, out: Array) -> Iterator[Operands]:
+def product_operands(x: Array, weight: Array | Packed | Int8Matrix, out: Array) -> Iterator[Operands]:
     """Yield the operands of each call of `np.matmul` that it takes to have out = x W: views of the three.
 
     Shapes: x (N, D), weight (D, F), out (N, F).
@@ -61,6 +62,9 @@ def product_operands(x: Array, weight: Array | Packed, out: Array) -> Iterator[O
         if whole < out.shape[1]:
             yield x, weight.rest, out[:, whole:]
         return
+    if isinstance(weight, Int8Matrix):
+        yield x, weight, out
+        return
     columns = _tile_columns(len(x), weight)
     whole = 0 if columns == 0 else out.shape[1] - out.shape[1] % columns
     if whole:
@@ -69,7 +73,7 @@ def product_operands(x: Array, weight: Array | Packed, out: Array) -> Iterator[O
         yield x, weight[:, whole:], out[:, whole:]
 
 
-def product(x: Array, weight: Array | Packed, out: Array) -> Array:
+def product(x: Array, weight: Array | Packed | Int8Matrix, out: Array) -> Array:
     """out = x W.  Shapes: x (N, D), weight (D, F), out (N, F)."""
     for operands in product_operands(x, weight, out):
         np.matmul(*operands)

@@ -16,6 +16,7 @@ from toolkit.functional.activation import (
 from toolkit.functional.arrays import Array
 from toolkit.functional.dropout import dropout, dropout_backward
 from toolkit.functional.embedding import embedding, embedding_backward
+from toolkit.functional.int8 import Int8Matrix
 from toolkit.functional.linear import linear, linear_backward
 from toolkit.functional.norms import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from toolkit.functional.output_loss import (
@@ -54,6 +55,10 @@ class Linear(Module):
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         return self._accumulate(*linear_backward(dy, tape.pop(self), tape.empty), tape)
+
+    def quantize(self) -> None:
+        if not self.weight.quantized:
+            self.weight.data = Int8Matrix(self.weight.data)
 
     def _accumulate(self, dx: Array, dweight: Array, dbias: Array | None, tape: Tape) -> Array:
         tape.accumulate(self.weight, dweight)
@@ -312,12 +317,16 @@ class FeedForward(Module):
 class Output(Module):
     """z = x tableᵀ + b.  Shapes: x (N, D), table (V, D), bias (V,) or None -> (N, V).
 
-    table: an embedding's, where they are tied. `loss` and `log_probs` never keep the logits of a whole batch; each is
+    table: an embedding's, where they are tied: it stays as it is, and `int8` is a copy. `loss` and `log_probs` never keep the logits of a whole batch; each is
     followed by `backward`, if the tape keeps.
     """
 
     def __init__(self, table: Parameter, bias: Parameter | None = None):
         self.table, self.bias = table, bias
+        self.int8: Int8Matrix | None = None
+
+    def quantize(self) -> None:
+        self.int8 = Int8Matrix(self.table.data.T).T
 
     def logits(self, x: Array, tape: Tape) -> Array:
         """Score all tokens as the next one.  Shapes: (N, D) -> (N, V). No backward follows."""
@@ -353,4 +362,4 @@ class Output(Module):
         return dx
 
     def _values(self) -> tuple[Array, Array | None]:
-        return self.table.data, self.bias and self.bias.data
+        return self.table.data if self.int8 is None else self.int8, self.bias and self.bias.data

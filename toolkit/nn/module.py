@@ -10,6 +10,7 @@ import numpy as np
 
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
+from toolkit.functional.int8 import Int8Matrix
 
 Initializer = Callable[[np.random.Generator, tuple[int, ...]], Array]
 
@@ -20,6 +21,7 @@ _ALIGNMENT = 64
 class Parameter:
     """A learned array. Weight decay applies to matrices and not to gains and biases, unless told otherwise.
 
+    data: an `Int8Matrix` where the model has been quantised.
     trained: False for one that only models from elsewhere have values for: its gradient stays 0.
     transposed: the matrix lies in memory column after column. Nothing but speed depends on that.
     splits: where the parameter is the weights of linear maps, the columns at which the second and further ones begin.
@@ -42,6 +44,10 @@ class Parameter:
 
     def __repr__(self) -> str:
         return f"<Parameter: {self.shape}{', ' + str(self.data.dtype) if hasattr(self, 'data') else ''}>"
+
+    @property
+    def quantized(self) -> bool:
+        return isinstance(getattr(self, "data", None), Int8Matrix)
 
     def view(self, stretch: Array) -> Array:
         """Its own part of a vector in its own shape."""
@@ -69,6 +75,13 @@ class Module:
             names.setdefault(parameter, name)
         return {name: parameter for parameter, name in names.items()}
 
+    def quantize(self) -> None:
+        """Turn the matrices of all linear maps and outputs in it into int8.  Raises ConfigError; see `Int8Matrix`."""
+        for value in vars(self).values():
+            for member in value if isinstance(value, list) else [value]:
+                if isinstance(member, Module):
+                    member.quantize()
+
     def _walk(self, prefix: str) -> Iterator[tuple[str, Parameter]]:
         for name, value in vars(self).items():
             members = enumerate(value) if isinstance(value, list) else [(None, value)]
@@ -91,7 +104,8 @@ class Model(Module):
 
     def allocate(self, dtype: type = np.float32, vector: Array | None = None) -> None:
         """Give every parameter its place, in `vector` where given (contents kept) and in new zeros where not."""
-        ordered = sorted(self.parameters().values(), key=lambda parameter: not parameter.decay)
+        own = (parameter for parameter in self.parameters().values() if not parameter.quantized)
+        ordered = sorted(own, key=lambda parameter: not parameter.decay)
         self._places, size = _laid_out(ordered, dtype)
         self.decayed = next((start for parameter, start in self._places if not parameter.decay), size)
         self.vector = aligned_zeros(size, dtype) if vector is None else vector
@@ -114,10 +128,19 @@ class Model(Module):
         """Put the parameters into a vector of their own again."""
         vars(self).update(state)
         if "decayed" in state:  # it had been allocated
-            values = self.arrays()
-            self.allocate(next(iter(values.values())).dtype.type)
-            for name, value in self.arrays().items():
-                value[...] = values[name]
+            self._gather()
+
+    def quantize(self) -> None:
+        """As `Module.quantize`, and drop the values from before: such a model computes, and is not trained."""
+        super().quantize()
+        self._gather()
+
+    def _gather(self) -> None:
+        """Put the values of all parameters that are not quantised into a new vector."""
+        values = {parameter: parameter.data for parameter in self.parameters().values() if not parameter.quantized}
+        self.allocate(next(iter(values.values())).dtype.type)
+        for parameter, value in values.items():
+            parameter.data[...] = value
 
     def rows_first(self, vector: Array) -> Array:
         """A copy of another vector of this length with every matrix row after row, as arrays are written to files."""
