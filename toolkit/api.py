@@ -34,8 +34,8 @@ def load(
     dtype: "int8" is faster, and a little less exact: matrices are quantised once they are read, and then take a quarter
     of the memory. It needs the library numkong, and such a model cannot be trained.
 
-    Raises ConfigError where the dtype is none of these, or the library is missing; and ModelError where there is none of that name, where it is damaged or foreign, and for what writes no text: a
-    reward model or an auto-encoder.
+    Raises ModelError where there is none of that name, where it is damaged or foreign, and for what writes no text: a
+    reward model or an auto-encoder; ConfigError for another dtype, and where the library is missing.
     """
     if dtype not in get_args(Dtype):
         raise ConfigError(f"dtype is {dtype!r:.40}: it must be one of {', '.join(get_args(Dtype))}")

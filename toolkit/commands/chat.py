@@ -13,7 +13,7 @@ from toolkit.api import load_language_model
 from toolkit.chat import ChatSession
 from toolkit.commands.chat_terminal import TerminalChat
 from toolkit.commands.console import emit, emit_results
-from toolkit.commands.flags import BadWords, ModelName
+from toolkit.commands.flags import BadWords, Dtype, ModelName
 from toolkit.commands.lines import one_text, standard_input, tell_one_text
 from toolkit.data.conversations import messages_to_json
 from toolkit.data.lines import arriving_bytes, arriving_lines
@@ -64,6 +64,7 @@ class Chat:
     bad_words: BadWords = ()
     json: bool = False
     """Read and write JSON lines."""
+    dtype: Dtype = "float32"
     quiet: bool = False
     """Show no notes: what to type, a drawn seed, what was left out, where a reply was cut off."""
     generation: OmitArgPrefixes[ContinuationConfig] = field(default_factory=lambda: ContinuationConfig(do_sample=False))
@@ -91,7 +92,7 @@ class Chat:
         tell_one_text(self.message, self.quiet)
 
     def _session(self) -> ChatSession:
-        model = load_language_model(self.model)
+        model = load_language_model(self.model, dtype=self.dtype)
         session = ChatSession(
             model,
             system=self.system,

@@ -8,7 +8,7 @@ from ast import literal_eval
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from tyro.conf import UseAppendAction, arg
 
@@ -33,6 +33,13 @@ Ids = Annotated[
     arg(
         help="Texts are ids, divided by spaces, in and out: those of the library that the model comes from. A language "
         "model reads them as they are, a translator with the end mark, given or not."
+    ),
+]
+Dtype = Annotated[
+    Literal["float32", "int8"],
+    arg(
+        help="Numbers that matrices are multiplied in. int8 is faster and a little less exact; it needs the library "
+        "numkong: pip install 'numkong>=7.8,<8'."
     ),
 ]
 Quiet = Annotated[bool, arg(help="Show no progress.")]

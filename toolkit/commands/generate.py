@@ -11,7 +11,7 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import emit_results, emit_text, typed_lines
-from toolkit.commands.flags import BadWords, Ids, ModelName, Quiet, Workers
+from toolkit.commands.flags import BadWords, Dtype, Ids, ModelName, Quiet, Workers
 from toolkit.commands.lines import LongLines, Window, Work, answered, file_windows, one_text, tell_one_text
 from toolkit.decoding import ContinuationConfig
 from toolkit.display import tell
@@ -54,6 +54,7 @@ class Generate:
     json: bool = False
     """Write a JSON object for every prompt: its continuations with ids, tokens, log-probabilities and the score."""
     ids: Ids = False
+    dtype: Dtype = "float32"
     workers: Workers = None
     batch_size: int = BATCH_SIZE
     """Prompts that are continued at once; all continuations of one are. Changes the speed and the last digits only."""
@@ -108,12 +109,14 @@ def _cut(windows: Iterable[Window | None], size: int) -> Iterator[Window | None]
             yield from (window.part(begin, begin + size) for begin in range(0, len(window.lines), size))
 
 
-def load_writer(name: str, instead: str = "toolkit translate", ids: bool = False) -> LanguageModel:
+def load_writer(
+    name: str, instead: str = "toolkit translate", ids: bool = False, dtype: Dtype = "float32"
+) -> LanguageModel:
     """Read a model that continues texts; see `load_language_model`.
 
     Raises ModelError for one that was taught to converse: what it writes after a bare text is nonsense.
     """
-    model = load_language_model(name, instead, ids=ids)
+    model = load_language_model(name, instead, ids, dtype)
     if model.model.config.template != "none" and not ids:
         chat = shlex.join(["toolkit", "chat", "--model", name])
         raise ModelError(f"{name} was taught to converse, and continues no bare text: {chat} asks it")
@@ -126,7 +129,7 @@ class _Work(Work):
     def __init__(self, command: Generate):
         super().__init__(command)
         self.seeded()
-        self._model = load_writer(command.model, ids=command.ids)
+        self._model = load_writer(command.model, ids=command.ids, dtype=command.dtype)
         part, config = self._model.model.config.max_length // _PART, command.generation
         room = part if config.max_new_tokens is None else min(part, config.max_new_tokens)
         self._longer = replace(config, max_new_tokens=None, min_new_tokens=max(config.min_new_tokens, room))

@@ -12,7 +12,7 @@ from tyro.conf import Positional
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import emit
-from toolkit.commands.flags import Ids, ModelName, Quiet, Workers
+from toolkit.commands.flags import Dtype, Ids, ModelName, Quiet, Workers
 from toolkit.commands.lines import file_windows, is_input
 from toolkit.data.texts import Piece, TextSource, open_texts
 from toolkit.display import aligned, json_text, progress_bar
@@ -53,6 +53,7 @@ class MeasurePerplexity:
     json: bool = False
     """Print one JSON object instead of text."""
     ids: Ids = False
+    dtype: Dtype = "float32"
     workers: Workers = None
     quiet: Quiet = False
 
@@ -63,7 +64,8 @@ class MeasurePerplexity:
             raise ConfigError(f"--documents is {self.documents}, but with --ids every line is a text: leave it out")
         if len({*self.files}) < len(self.files):
             raise ConfigError("a file is named twice: name each once")
-        model = load_language_model(self.model, "toolkit score, which scores given translations", self.ids)
+        instead = "toolkit score, which scores given translations"
+        model = load_language_model(self.model, instead, self.ids, self.dtype)
         marks = model.model.config.begin
         documents = self.documents if self.documents != "auto" else "blank" if marks else "none"
         if documents != "none" and not marks:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results
-from toolkit.commands.flags import Alignments, Ids, ModelName, Quiet, SourceLanguage, TargetLanguage, Workers
+from toolkit.commands.flags import Alignments, Dtype, Ids, ModelName, Quiet, SourceLanguage, TargetLanguage, Workers
 from toolkit.commands.lines import Answer, LongLines, Window, Work, answered, check_inputs, file_windows
 from toolkit.data.lines import LONGEST_LINE
 from toolkit.errors import ConfigError, DataError, LengthError
@@ -65,6 +65,7 @@ class Score:
     alignments: Alignments = False
     source_language: SourceLanguage = None
     target_language: TargetLanguage = None
+    dtype: Dtype = "float32"
     workers: Workers = None
     batch_size: int = BATCH_SIZE
     """Pairs that are scored at once. Changes the speed, not the result."""
@@ -96,7 +97,7 @@ class Score:
 class _Work(Work):
     def __init__(self, command: Score):
         super().__init__(command)
-        translator = load_translator(command.model, instead="toolkit perplexity", ids=command.ids)
+        translator = load_translator(command.model, "toolkit perplexity", command.ids, command.dtype)
         self._translator = translator.between(command.source_language, command.target_language)
 
     def __call__(self, window: Window) -> Answer:

@@ -13,6 +13,7 @@ from toolkit.commands.console import emit_results, typed_lines
 from toolkit.commands.flags import (
     Alignments,
     BadWords,
+    Dtype,
     Ids,
     ModelName,
     Quiet,
@@ -81,6 +82,7 @@ class Translate:
     alignments: Alignments = False
     source_language: SourceLanguage = None
     target_language: TargetLanguage = None
+    dtype: Dtype = "float32"
     workers: Workers = None
     batch_size: int = BATCH_SIZE
     """Sentences that are translated at once. Changes the speed, not the result."""
@@ -145,7 +147,7 @@ class _Work(Work):
     def __init__(self, command: Translate):
         super().__init__(command)
         self.seeded()
-        translator = load_translator(command.model, ids=command.ids)
+        translator = load_translator(command.model, ids=command.ids, dtype=command.dtype)
         self._translator = translator.between(command.source_language, command.target_language)
 
     def _check(self, line: str, cut: bool = False) -> object:

@@ -72,11 +72,11 @@ class Int8Matrix:
             raise ConfigError("a model in int8 is not trained: load it in float32")
         x = inputs[0]
         found = out[0] if out else np.empty((len(x), self.shape[1]), x.dtype)
-        whole = len(x) - len(x) % _ROWS
-        for begin, end, step in ((0, whole, _ROWS), (whole, len(x), len(x) - whole)):
-            multiply = self.prepared(*(np.empty(*each) for each in self.scratch(step, x.dtype))) if begin < end else None
-            for first in range(begin, end, step or 1):
-                multiply(x[first : first + step], found[first : first + step])
+        for begin in range(0, len(x), _ROWS):
+            part = x[begin : begin + _ROWS]
+            if begin == 0 or len(part) < _ROWS:
+                multiply = self.prepared(*(np.empty(*each) for each in self.scratch(len(part), x.dtype)))
+            multiply(part, found[begin : begin + len(part)])
         return found
 
     def scratch(self, rows: int, dtype: type) -> list[tuple[tuple[int, int], Any]]:

@@ -317,8 +317,8 @@ class FeedForward(Module):
 class Output(Module):
     """z = x tableᵀ + b.  Shapes: x (N, D), table (V, D), bias (V,) or None -> (N, V).
 
-    table: an embedding's, where they are tied: it stays as it is, and `int8` is a copy. `loss` and `log_probs` never keep the logits of a whole batch; each is
-    followed by `backward`, if the tape keeps.
+    table: an embedding's, where they are tied. It stays as it is where the model is quantised, and `int8` is its copy.
+    `loss` and `log_probs` never keep the logits of a whole batch; each is followed by `backward`, if the tape keeps.
     """
 
     def __init__(self, table: Parameter, bias: Parameter | None = None):
