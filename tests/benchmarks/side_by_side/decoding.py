@@ -11,6 +11,7 @@ from .side import Side
 
 OURS = ("toolkit_decoding", "ToolkitDecoding")
 CTRANSLATE2 = ("ctranslate2_decoding", "CTranslate2Decoding")
+OWN_INT8 = ("toolkit_decoding", "Int8Decoding")
 INT8 = ("ctranslate2_decoding", "Int8Decoding")
 TRANSFORMERS = ("transformers_decoding", "TransformersDecoding")
 
@@ -23,7 +24,8 @@ def beside_ctranslate2(
 ) -> dict[str, Any]:
     """Tokens per second of every side and layout, `workers × threads`; one text at a time is one worker's business."""
     layouts = {(threads, 1), (1, threads)} if search.together else {(1, 1)}
-    sides = {"toolkit": (OURS, {"workers": threads if search.together else 1})}
+    workers = {"workers": threads if search.together else 1}
+    sides = {"toolkit": (OURS, workers), "own-int8": (OWN_INT8, workers)}
     for name, kind in (("ctranslate2", CTRANSLATE2), ("int8", INT8)):
         for workers, each in sorted(layouts, reverse=True):
             sides[f"{name} {workers}×{each}"] = (kind, {"workers": workers, "threads": each})

@@ -29,7 +29,7 @@ def training_table(rows: Sequence[Row]) -> list[str]:
 def _training_cells(row: Row) -> list[str]:
     found = ratio(row, "toolkit", "torch")
     if not found:
-        return [row["title"], *["–"] * 6]
+        return [row["title"]]
     memory = [f"{row['memory'][found[side]] / 1e6:,.0f} MB" for side in ("ours", "theirs")]
     ours, theirs, products = (_update(row, found["ours"]), _update(row, found["theirs"]), _update(row, "products"))
     theirs = f"{theirs}, {found['theirs'].split()[1]}"
@@ -45,14 +45,20 @@ def _update(row: Row, side: str) -> str:
 
 
 def ctranslate2_table(rows: Sequence[Row]) -> list[str]:
-    """Tokens a second, with the best layout of each (workers × threads)."""
-    heads = ("decoding, tokens/s", "toolkit", "CTranslate2", "ratio", "CTranslate2 int8", "same outputs")
+    """Tokens a second, with the best layout of each (workers × threads); in int8 without it.
+
+    Same outputs: those of CTranslate2 in float32, and of both in int8, as ours in float32.
+    """
+    heads = ("decoding, tokens/s", "toolkit", "CTranslate2", "ratio", "int8", "CTranslate2 int8", "ratio", "same outputs")
     return _table(heads, [_cells(row, "ctranslate2", _int8_cells) for row in rows])
 
 
 def _int8_cells(row: Row, found: Row) -> list[str]:
-    best = max((speed for name, speed in row["medians"].items() if name.startswith("int8")), default=None)
-    return ["–" if best is None else f"{best:,.0f}", f"{row['same_outputs'][found['theirs']]:.0%}"]
+    int8 = ratio(row, "own-int8", "int8")
+    same = [found["theirs"], *(int8[side] for side in ("ours", "theirs") if int8)]
+    shares = " / ".join(f"{row['same_outputs'][name]:.0%}" for name in same)
+    speeds = [f"{row['medians'][int8[side]]:,.0f}" for side in ("ours", "theirs") if int8]
+    return [*(speeds or ["–", "–"]), _ratio(int8) if int8 else "–", shares]
 
 
 def transformers_table(rows: Sequence[Row]) -> list[str]:
@@ -69,7 +75,7 @@ def _streaming_cells(row: Row, found: Row) -> list[str]:
 def _cells(row: Row, theirs: str, more: Callable[[Row, Row], list[str]]) -> list[str]:
     found = ratio(row, "toolkit", theirs)
     if not found:
-        return [row["title"], *["–"] * 5]
+        return [row["title"]]
     speeds = []
     for side in ("ours", "theirs"):
         layout = found[side].partition(" ")[2]
@@ -83,7 +89,8 @@ def _ratio(found: Row) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A Markdown table."""
+    """A Markdown table; cells that a row lacks at its end are empty."""
     if not rows:
         return []
+    rows = [[*cells, *["–"] * (len(heads) - len(cells))] for cells in rows]
     return ["", *(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows))]

@@ -1,5 +1,6 @@
 """The toolkit's side of the rows of decoding."""
 
+from functools import partial
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -21,10 +22,12 @@ class ToolkitDecoding(SearchSide):
     Beam search ends by the rule of the others: with as many finished hypotheses as there are beams.
     """
 
-    def __init__(self, directory: str, workers: int = 1, threads: int = 1):
+    def __init__(self, directory: str, workers: int = 1, threads: int = 1, int8: bool = False):
         super().__init__(directory)
         threadpool_limits(threads, user_api="blas")
         self.model, self.packed = load_model(Path(directory) / "toolkit"), PackedWeights()
+        if int8:
+            self.model.quantize()
         forced = {"max_new_tokens": self.steps, "min_new_tokens": self.steps, "forced_eos": "none"}
         beams = {"num_beams": self.beams, "early_stopping": True} if self.beams > 1 else {}
         self.settings = beams | (forced if self.steps else {})
@@ -40,3 +43,6 @@ class ToolkitDecoding(SearchSide):
         if self.shared:
             return self.shared.generate(texts, config, _BATCH_SIZE, None, range(len(texts)), ())
         return generate(self.model, texts, config, _BATCH_SIZE, packed=self.packed)
+
+
+Int8Decoding = partial(ToolkitDecoding, int8=True)
