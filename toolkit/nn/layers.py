@@ -56,7 +56,7 @@ class Linear(Module):
     def backward(self, dy: Array, tape: Tape) -> Array:
         return self._accumulate(*linear_backward(dy, tape.pop(self), tape.empty), tape)
 
-    def quantize(self) -> None:
+    def _quantize(self, shared: set[Parameter]) -> None:
         if not self.weight.quantized:
             self.weight.data = Int8Matrix(self.weight.data)
 
@@ -317,7 +317,7 @@ class FeedForward(Module):
 class Output(Module):
     """z = x tableᵀ + b.  Shapes: x (N, D), table (V, D), bias (V,) or None -> (N, V).
 
-    table: an embedding's, where they are tied. It stays as it is where the model is quantised, and `int8` is its copy.
+    table: an embedding's, where they are tied. That stays as it is where the model is quantised, and `int8` is a copy.
     `loss` and `log_probs` never keep the logits of a whole batch; each is followed by `backward`, if the tape keeps.
     """
 
@@ -325,8 +325,11 @@ class Output(Module):
         self.table, self.bias = table, bias
         self.int8: Int8Matrix | None = None
 
-    def quantize(self) -> None:
-        self.int8 = Int8Matrix(self.table.data.T).T
+    def _quantize(self, shared: set[Parameter]) -> None:
+        if self.int8 is None:
+            self.int8 = Int8Matrix(self.table.data.T).T
+        if self.table not in shared:
+            self.table.data = self.int8
 
     def logits(self, x: Array, tape: Tape) -> Array:
         """Score all tokens as the next one.  Shapes: (N, D) -> (N, V). No backward follows."""

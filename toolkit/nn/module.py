@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -75,12 +76,12 @@ class Module:
             names.setdefault(parameter, name)
         return {name: parameter for parameter, name in names.items()}
 
-    def quantize(self) -> None:
-        """Turn the matrices of all linear maps and outputs in it into int8.  Raises ConfigError; see `Int8Matrix`."""
+    def _quantize(self, shared: set[Parameter]) -> None:
+        """Turn the matrices of all linear maps and outputs in it into int8; those shared with others are kept too."""
         for value in vars(self).values():
             for member in value if isinstance(value, list) else [value]:
                 if isinstance(member, Module):
-                    member.quantize()
+                    member._quantize(shared)
 
     def _walk(self, prefix: str) -> Iterator[tuple[str, Parameter]]:
         for name, value in vars(self).items():
@@ -131,8 +132,12 @@ class Model(Module):
             self._gather()
 
     def quantize(self) -> None:
-        """As `Module.quantize`, and drop the values from before: such a model computes, and is not trained."""
-        super().quantize()
+        """Turn the matrices of linear maps and outputs into int8, for good: such a model is not trained any more.
+
+        Raises ConfigError where the library is missing; see `Int8Matrix`.
+        """
+        uses = Counter(parameter for _, parameter in self._walk(""))
+        self._quantize({parameter for parameter, count in uses.items() if count > 1})
         self._gather()
 
     def _gather(self) -> None:

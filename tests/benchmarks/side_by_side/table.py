@@ -89,7 +89,7 @@ def _ratio(found: Row) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A Markdown table; cells that a row lacks at its end are empty."""
+    """A Markdown table; a dash stands for what a row lacks at its end."""
     if not rows:
         return []
     rows = [[*cells, *["–"] * (len(heads) - len(cells))] for cells in rows]
