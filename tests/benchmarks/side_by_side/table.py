@@ -49,7 +49,7 @@ def ctranslate2_table(rows: Sequence[Row]) -> list[str]:
 
     Same outputs: those of CTranslate2 in float32, and of both in int8, as ours in float32.
     """
-    heads = ("decoding, tokens/s", "toolkit", "CTranslate2", "ratio", "int8", "CTranslate2 int8", "ratio", "same outputs")
+    heads = "decoding, tokens/s", "toolkit", "CTranslate2", "ratio", "int8", "CTranslate2 int8", "ratio", "same outputs"
     return _table(heads, [_cells(row, "ctranslate2", _int8_cells) for row in rows])
 
 
