@@ -101,6 +101,14 @@ def test_a_pickled_matrix_is_the_same():
     assert np.array_equal(x @ copy.T, x @ matrix.T)
 
 
+def test_a_sum_that_could_overflow_is_refused():
+    """The deepest matrix that is taken sums up to the largest number of int32, and no further."""
+    deepest = np.ones((2**31 // 127**2, 1), np.float32)
+    assert (deepest.T @ Int8Matrix(deepest))[0, 0] == pytest.approx(len(deepest), rel=1e-6)
+    with pytest.raises(ConfigError, match="is too long for int8"):
+        Int8Matrix(np.ones((len(deepest) + 1, 1), np.float32))
+
+
 def test_nothing_is_trained_through_it():
     x, weight = drawn(3, 16, 8, np.float32)
     y, saved = linear(x, Int8Matrix(weight), None)

@@ -19,6 +19,7 @@ from toolkit.functional.arrays import Array
 
 _MOST = 127  # of the integers: -128 is left out, so that there are as many of both signs
 _NEARLY_ZERO = 1e-30  # is added to largest magnitudes, which may be 0
+_DEEPEST = 2**31 // _MOST**2  # matrix of which no sum is beyond int32
 _ROWS = 64  # are multiplied at once, so that what they are quantised to stays in the cache
 
 Multiply = Callable[[Array, Array], None]
@@ -32,7 +33,9 @@ class Int8Matrix:
     """
 
     def __init__(self, weight: Array):
-        """Raises ConfigError where the library is missing."""
+        """Raises ConfigError where the library is missing, and for a matrix that is too deep."""
+        if len(weight) > _DEEPEST:
+            raise ConfigError(f"a product over {len(weight)} numbers is too long for int8: use float32")
         largest = np.abs(weight).max(axis=0)
         integers = np.rint(weight * (_MOST / (largest + largest.dtype.type(_NEARLY_ZERO))))
         self._set(integers.astype(np.int8), largest / _MOST, False)
