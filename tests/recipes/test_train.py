@@ -67,6 +67,18 @@ def test_several_seeds_are_several_runs_and_one_goes_on() -> None:
     assert toolkit.train("language-model", run=runs[0], resume=True, **longer).steps()[-1].name == "step-000003"
 
 
+def test_who_resumes_a_run_and_says_no_length_goes_on_to_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    toolkit.train("language-model", run="many", seeds=[2], **KEYWORDS)
+    settings = Path("many/seed-2/settings.json").read_bytes()
+    words = WORDS.replace("--training.updates 2 ", "").replace("--quiet", "--resume")
+    assert main(["train", "language-model", "--run", "many", "--seeds", "2", *words.split()]) == 0
+    assert main(["train", "language-model", "--run", "many/seed-2", "--training.seed", "2", *words.split()]) == 0
+    assert "in place of" not in capsys.readouterr().err
+    own = KEYWORDS | {"training": {"workers": 2, "tokens_per_batch": 64, "seed": 2}, "resume": True}
+    assert toolkit.train("language-model", run="many/seed-2", **own).steps()[-1].name == "step-000002"
+    assert Path("many/seed-2/settings.json").read_bytes() == settings
+
+
 def test_other_data_than_those_of_the_file_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     toolkit.train("language-model", run="run", **KEYWORDS)
     Path("moved.txt").write_text(TEXT)

@@ -13,7 +13,8 @@ from toolkit.commands.flags import parse_flags
 from toolkit.errors import ConfigError
 from toolkit.recipes import Kind, recipe_of, runs_of
 from toolkit.recipes.recipe import Recipe
-from toolkit.recipes.settings import defaults_for
+from toolkit.recipes.settings import defaults_for, of_own_length
+from toolkit.training.config import UPDATES
 
 _WITHOUT_TESTS = "--tests", "None"
 
@@ -33,7 +34,9 @@ class Training:
         defaults = defaults_for(settings, words_after(settings, arguments))
         if hasattr(defaults, "tests"):
             arguments = [each for word in arguments for each in (_WITHOUT_TESTS if word == "--no-tests" else (word,))]
-        return cls(kind, parse_flags(defaults, program, arguments), command)
+        recipe = parse_flags(defaults, program, arguments)
+        is_given = any(word.split("=")[0] == f"--{UPDATES}" for word in arguments)
+        return cls(kind, recipe if is_given else of_own_length(recipe), command)
 
     def run(self) -> None:
         """Train, and print how well each run did."""

@@ -39,8 +39,7 @@ class Settings(Recipe):
 
     examples = (
         "",
-        "--start base",
-        "--start base --conversations my.jsonl --run talk",
+        "--start chat --conversations my.jsonl --run talk",
     )
 
     run: Path = Path("checkpoints/chat-model")

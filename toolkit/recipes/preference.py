@@ -52,9 +52,9 @@ class Settings(Recipe):
     """Train a reward model, or a chat model by PPO or DPO, on pairs of better and worse replies."""
 
     examples = (
-        "--method reward --run reward",
-        "--method ppo --reward reward --run ppo",
-        "--method dpo --run dpo",
+        "--method reward --start chat --run reward",
+        "--method ppo --start chat --reward reward --run ppo",
+        "--method dpo --start chat --run dpo",
     )
 
     run: Path = Path("checkpoints/preference")

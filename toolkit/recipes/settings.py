@@ -17,7 +17,7 @@ from toolkit.display import meant, no_setting
 from toolkit.errors import ConfigError
 from toolkit.models.storage import read_json
 from toolkit.recipes.recipe import KEPT_AS, OF_ONE_RUN, Recipe, refuse, settings_file
-from toolkit.training.config import flat_settings
+from toolkit.training.config import UPDATES, flat_settings
 from toolkit.training.run import SETTINGS_FILE
 
 DIGESTS = "data."  # under which settings.json has digests of what was read, and nothing to set
@@ -33,7 +33,8 @@ def settings_of(kind: type[Recipe], given: Mapping[str, Any]) -> Recipe:
     own = _flat(kind, given)
     if strange := unknown(kind, [*own, *given]):  # of an empty group, its own name alone
         raise no_setting(*strange)
-    return changed(defaults_for(kind, _fitted(kind, own, ("config", *kind.deciding))), own)
+    recipe = changed(defaults_for(kind, _fitted(kind, own, ("config", *kind.deciding))), own)
+    return recipe if {"training", UPDATES} & own.keys() else of_own_length(recipe)
 
 
 def defaults_for(kind: type[Recipe], given: Mapping[str, Any]) -> Recipe:
@@ -54,6 +55,18 @@ def defaults_for(kind: type[Recipe], given: Mapping[str, Any]) -> Recipe:
         return changed(kind.defaults(_fitted(kind, before, kind.deciding) | deciding), before)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+def of_own_length(recipe: Recipe) -> Recipe:
+    """Give a run that is continued the number of updates that it was asked for, where nobody has said another.
+
+    A recipe's default would make it longer, which whoever resumes a shorter one has not asked for.
+    """
+    path = recipe.run / (f"seed-{recipe.seeds[0]}" if recipe.seeds else "") / SETTINGS_FILE
+    if not recipe.resume or recipe.config or not path.exists():
+        return recipe
+    updates = flat_settings(read_json(path, "run")).get(UPDATES)
+    return changed(recipe, {UPDATES: updates}) if isinstance(updates, int) else recipe
 
 
 def read_settings(kind: type[Recipe], path: Path) -> dict[str, Any]:
