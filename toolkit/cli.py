@@ -130,7 +130,7 @@ def parsed(arguments: Sequence[str], program: str = "toolkit") -> Any:
     choice, *rest = arguments
     if choice not in choices:
         kind, one = "flag" if choice.startswith("-") else what, f"{program} {what.upper()}"
-        near = _elsewhere(choice) or meant(choice, [*choices, *flags])
+        near = meant(choice, [*choices, *flags]) or _elsewhere(choice)
         advice = f"did you mean {near}?" if near else f"it is {one}, with a {what} of {', '.join(choices)}"
         raise ConfigError(f"there is no {kind} {choice!r}: {advice}")
     if choices is KINDS:

@@ -113,6 +113,11 @@ def test_the_settings_of_a_recipe_stand_before_those_of_its_model_and_training(r
     assert [line for line in lines if line.endswith(":") and line[0] != " "][-3:] == ["filters:", "model:", "training:"]
 
 
+def test_embedded_files_are_not_told_by_where_they_lie(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = " ".join(" ".join(pages(run, monkeypatch, "toolkit train chat", 200)).split())
+    assert "(default: the embedded chat/test.jsonl)" in page
+
+
 # Did you mean
 
 
@@ -125,7 +130,7 @@ def test_the_settings_of_a_recipe_stand_before_those_of_its_model_and_training(r
         (["attention"], "there is no verb 'attention': did you mean toolkit explain attention?"),
         (["language-model"], "there is no verb 'language-model': did you mean toolkit train language-model?"),
         (["explain", "atention"], "there is no topic 'atention': did you mean attention?"),
-        (["train", "translate"], "there is no kind 'translate': did you mean toolkit translate?"),
+        (["train", "translate"], "there is no kind 'translate': did you mean translation?"),
         (["train", "languagemodel"], "there is no kind 'languagemodel': did you mean language-model?"),
         (["help"], "there is no verb 'help': did you mean --help?"),
         (["--versoin"], "there is no flag '--versoin': did you mean --version?"),

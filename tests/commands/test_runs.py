@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.training.small import make_runs
-from toolkit.commands.runs import Runs
+from toolkit.commands.runs import RunRecord, Runs, _lines
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,12 @@ def test_one_run(runs: Path, capsys: pytest.CaptureFixture) -> None:
     title, row = shown(capsys, runs / "seed1")
     assert row.split()[:3] == [str(runs / "seed1"), "finished", "6/6"]
     assert "settings that differ" not in title
+
+
+def test_of_many_settings_that_differ_the_first_are_shown() -> None:
+    settings = {f"model.size_{number:02}": number for number in range(30)}
+    row = _lines([RunRecord("mixed", "finished", settings=settings)], list(settings), [])[1]
+    assert row.endswith("model.size_07=7  and 22 more: --json")
 
 
 def test_json(runs: Path, capsys: pytest.CaptureFixture) -> None:

@@ -1,5 +1,6 @@
 """Help pages: what tyro says of a command's flags, with examples, in groups that have the most used ones first."""
 
+import os
 import re
 import shutil
 from bisect import bisect
@@ -140,10 +141,12 @@ def _rank(entry: tuple[str, str]) -> int:
 
 def _shown(group: Group, width: int) -> Iterator[str]:
     """Lay out a group: its first paragraph, its flags, and the other paragraphs."""
+    from toolkit.data.embedded import CORPORA  # here, because only pages need it
+
     first, *others = group.about
     yield from _wrapped(first, width, 2)
     for shown, purpose in group.entries:
-        purpose = _SILENT.sub("", purpose)
+        purpose = _SILENT.sub("", purpose).replace(f"{CORPORA}{os.sep}", "the embedded ")
         shown, lines = f"  {_flag(shown)}", _wrapped(_capital(purpose), width, _NAMES)
         if lines and len(shown) <= _NAMES - 2:
             lines[0] = shown + lines[0][len(shown) :]

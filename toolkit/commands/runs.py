@@ -5,6 +5,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,6 +23,7 @@ from toolkit.training.run import LOG_FILE, SETTINGS_FILE, Run, find_runs
 from toolkit.untrusted import UnfitError, open_regular, parse_json
 
 _LONGEST = 24  # characters of a value
+_MOST = 8  # settings of a run that are shown
 SCORES = {"loss": ("loss", "{:.3f}"), "chrf": ("chrF", "{:.2f}"), "bleu": ("BLEU", "{:.2f}")}
 
 
@@ -93,9 +95,10 @@ def _lines(records: Sequence[RunRecord], differing: Sequence[str], groups: Seque
         asked = "?" if record.updates_asked is None else record.updates_asked
         own = [(name, str(record.settings[name])) for name in differing if name in record.settings]
         short = (f"{name}={text if len(text) <= _LONGEST else '…' + text[1 - _LONGEST :]}" for name, text in own)
+        shown = [*islice(short, _MOST), *([f"and {len(own) - _MOST} more: --json"] if len(own) > _MOST else [])]
         figures = [*_figures(record.validation, SCORES), *_figures(record.test, test)]
         rows.append(
-            [record.name, record.state, f"{record.updates}/{asked}", _time(record.seconds), *figures, "  ".join(short)]
+            [record.name, record.state, f"{record.updates}/{asked}", _time(record.seconds), *figures, "  ".join(shown)]
         )
     for group in groups:
         figures = [*_figures(group.validation, SCORES), *_figures(group.test, test)]
