@@ -21,6 +21,7 @@ from toolkit.functional.positions import (
     yarn_frequencies,
 )
 from toolkit.models.base import LONGEST_CONTEXT, InputEmbedding, ModelConfig, added_positions
+from toolkit.models.folding import fold_norms
 from toolkit.nn.attention import SelfAttention
 from toolkit.nn.blocks import Block, Residual, Stack
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Norm, Output, RMSNorm, RotaryPositions
@@ -151,6 +152,9 @@ class GPT(Model):
         if self.output.bias:
             bias = self.output.bias.data
             bias[[each for each in ids if bias[each] <= ABSENT / 2]] = 0
+
+    def _fold(self) -> None:
+        fold_norms(self.trunk.input, self.trunk.decoder, [self.output])
 
     def read(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """Read texts, up to the output.  Shapes: ids (N,) -> (N, D)."""

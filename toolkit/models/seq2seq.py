@@ -11,6 +11,7 @@ from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
 from toolkit.models.base import InputEmbedding, ModelConfig, added_positions
+from toolkit.models.folding import fold_norms
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Block, DecoderBlock, DecoderStack, Residual, Stack
 from toolkit.nn.layers import Embedding, FeedForward, LayerNorm, Output
@@ -113,6 +114,11 @@ class Seq2Seq(Model):
         table = Parameter((size, d_model), normal(d_model**-0.5)) if config.tie == "none" else target.table
         fixed = config.fixed_output_bias
         self.output = Output(table, Parameter((size,), zeros, trained=not fixed) if config.output_bias else None)
+
+    def _fold(self) -> None:
+        layers = [block.cross_attention.layer for block in self.decoder.blocks]
+        fold_norms(self.source, self.encoder, [layer.key_value for layer in layers])
+        fold_norms(self.target, self.decoder, [self.output])
 
     def encode(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """Read the sources.  Shapes: ids (M,) -> memory (M, D)."""

@@ -232,6 +232,19 @@ class RMSNorm(Module):
         return dx
 
 
+class Centring(Module):
+    """y = x - mean(x), row by row.  Shapes: (N, D) -> (N, D)."""
+
+    def forward(self, x: Array, tape: Tape) -> Array:
+        average = np.full((x.shape[1], 1), 1 / x.shape[1], x.dtype)
+        return tape.result(self, np.subtract(x, x @ average, out=tape.empty(x.shape, x.dtype)), None)
+
+    def backward(self, dy: Array, tape: Tape) -> Array:
+        """The mean is taken away from the gradient too: it changed with every entry."""
+        tape.pop(self)
+        return dy - dy.mean(axis=1, keepdims=True)
+
+
 class HeadNorm(Module):
     """Every head of mean square 1, scaled by gains that all heads share (Henry et al. 2020, with RMS norm).
 

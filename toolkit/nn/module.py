@@ -131,14 +131,22 @@ class Model(Module):
         if "decayed" in state:  # it had been allocated
             self._gather()
 
+    @np.errstate(all="ignore")  # a damaged model shows at its outputs
     def quantize(self) -> None:
         """Turn the matrices of linear maps and outputs into int8, for good: such a model is not trained any more.
 
+        Norms are folded into them before (see `toolkit.models.folding`).
+
         Raises ConfigError where the library is missing; see `Int8Matrix`.
         """
+        if not any(parameter.quantized for parameter in self.parameters().values()):
+            self._fold()
         uses = Counter(parameter for _, parameter in self._walk(""))
         self._quantize({parameter for parameter, count in uses.items() if count > 1})
         self._gather()
+
+    def _fold(self) -> None:
+        """Fold norms into the maps that read them; `_gather` follows."""
 
     def _gather(self) -> None:
         """Put the values of all parameters that are not quantised into a new vector."""

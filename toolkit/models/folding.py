@@ -1,0 +1,114 @@
+"""Fold norms into the maps around them, in a model that is not trained any more: the same numbers in fewer operations.
+
+A norm that stands before a map scales and shifts what it has normalised, n. The map can do both:
+
+    (n · gain + bias) W + b = n W' + b'        with W' = diag(gain) W and b' = b + bias W
+
+A layer norm also takes the mean of its row away. Only norms read the residual stream of a pre-norm stack, so means may
+be kept out of it from the beginning: where x, and every map that adds to it, is centred, W - mean(W) over the columns,
+all rows of the stream have mean 0, and layer norm is root mean square norm.
+"""
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from toolkit.functional.arrays import Array
+from toolkit.models.base import InputEmbedding
+from toolkit.nn.attention import CrossAttention, SelfAttention
+from toolkit.nn.blocks import Block, DecoderBlock, Residual, Stack
+from toolkit.nn.layers import (
+    ActivatedLinear,
+    Centring,
+    FeedForward,
+    GatedLinear,
+    LayerNorm,
+    Linear,
+    Norm,
+    Output,
+    RMSNorm,
+)
+from toolkit.nn.module import Module, Parameter, zeros
+
+# The map of a sub-layer that reads what its norm gives, and the one that adds to the residual stream.
+_MAPS = {SelfAttention: ("query_key_value", "output"), CrossAttention: ("query", "output"), FeedForward: ("up", "down")}
+_LINEAR, _NORMS = (Linear, ActivatedLinear, GatedLinear), (LayerNorm, RMSNorm)
+
+Own = Callable[[Parameter], Parameter]
+
+
+@np.errstate(all="ignore")  # a damaged model shows at its outputs
+def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear | Output], own: Own | None = None) -> None:
+    """Fold the norms of a pre-norm stack, in place; a stack of another kind is left as it is.
+
+    Norms and maps of unknown kinds are left too, and those that share parameters with others.
+    entry: what the stack reads. readers: all that read its last norm; none where they are unknown.
+    own: gives the parameter that may be changed in place of one that may not; None: all may.
+    """
+    own = own or (lambda parameter: parameter)
+    uses = Counter(parameter for _, parameter in stack._walk(""))
+    if stack.norm is None:
+        return
+
+    def known(module: Module | None, kinds: Sequence[type]) -> bool:
+        return type(module) in kinds and all(uses[each] <= 1 for each in module.parameters().values())
+
+    places: list[tuple[Module, list]] = [(stack, [*readers])]  # owners of norms, and what reads these
+    writers: list[Linear | None] = []
+    for block in stack.blocks:
+        for part in (each for each in vars(block).values() if isinstance(each, Module)):
+            is_known = type(block) in (Block, DecoderBlock) and type(part) is Residual and part.pre_norm
+            names = _MAPS.get(type(part.layer), ()) if is_known else ()
+            maps = [getattr(part.layer, name) for name in names]
+            places.append((part, maps[:1]))
+            writers.append(maps[1] if maps else None)
+    folded = [
+        (owner, read)
+        for owner, read in places
+        if read and known(owner.norm, _NORMS) and all(known(each, (*_LINEAR, Output)) for each in read)
+    ]
+    centres = len(folded) == len(places) and all(type(owner.norm) is LayerNorm for owner, _ in folded)
+    centres = centres and all(known(writer, _LINEAR) for writer in writers)
+    if centres:
+        entry.dropout = Centring()  # dropout does nothing any more
+        for writer in writers:
+            writer.weight = own(writer.weight)
+            writer.weight.data -= writer.weight.data.mean(axis=1, keepdims=True)
+            if writer.bias is not None:
+                writer.bias = _holding(writer.bias, writer.bias.data - writer.bias.data.mean())
+    for owner, read in folded:
+        for each in read:
+            _scale_and_shift(each, owner.norm, own)
+        owner.norm = _without_scale(owner.norm, centres)
+
+
+def _scale_and_shift(reader: Linear | Output, norm: Norm, own: Own) -> None:
+    """Let a map do what a norm does to what it has normalised."""
+    if isinstance(reader, Output):  # whose table may be an embedding too
+        reader.table = _holding(reader.table, reader.table.data.copy())
+        weight = reader.table.data.T
+    else:
+        reader.weight = own(reader.weight)
+        weight = reader.weight.data
+    if isinstance(norm, LayerNorm) and norm.bias is not None:
+        shift, bias = norm.bias.data @ weight, reader.bias or Parameter((weight.shape[1],), zeros)
+        reader.bias = _holding(bias, shift if reader.bias is None else shift + reader.bias.data)
+    weight *= norm.gain.data[:, None]
+
+
+def _without_scale(norm: Norm, is_centred: bool) -> Norm:
+    """Make the norm that is left."""
+    width = len(norm.gain.data)
+    keeps_mean = is_centred or isinstance(norm, RMSNorm)
+    found = RMSNorm(width, norm.eps) if keeps_mean else LayerNorm(width, bias=False, eps=norm.eps)
+    found.gain = _holding(norm.gain, np.ones_like(norm.gain.data))
+    return found
+
+
+def _holding(parameter: Parameter, values: Array) -> Parameter:
+    """Make a parameter like another one, with values of its own."""
+    found = copy.copy(parameter)
+    found.data = values
+    return found
