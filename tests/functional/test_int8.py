@@ -62,11 +62,34 @@ def test_a_row_has_the_same_bits_alone_and_in_any_batch():
     assert np.array_equal(np.asfortranarray(x)[::2] @ matrix, together[::2])
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_factor_and_a_bias_are_taken_into_the_product(rows):
+    x, weight = drawn(rows, 16, 8)
+    matrix, bias, found = Int8Matrix(weight), weight[0], np.empty((rows, 8))
+    factor = 0.25 if rows == 1 else np.array([[0.25], [-3], [1]])
+    multiply = matrix.prepared(*(np.empty(*each) for each in matrix.scratch(rows, np.float64)), bias)
+    multiply(x, found, factor)
+    np.testing.assert_allclose(found, factor * (x @ matrix) + bias, rtol=1e-14)
+    multiply(x, found)
+    np.testing.assert_allclose(found, x @ matrix + bias, rtol=1e-14)
+
+
+def test_a_scaled_matrix_has_the_same_integers():
+    x, weight = drawn(3, 16, 8)
+    factors = np.linspace(-1, 1, 8)
+    matrix = Int8Matrix(weight)
+    np.testing.assert_allclose(x @ matrix.scaled(factors), (x @ matrix) * factors, rtol=1e-14)
+    np.testing.assert_allclose(np.asarray(matrix.scaled(factors)), np.asarray(matrix) * factors, rtol=1e-14)
+    assert np.array_equal(np.asarray(matrix), np.asarray(Int8Matrix(weight)))
+
+
 def test_rows_and_columns_of_zeros_give_zeros():
     x, weight = drawn(4, 16, 8, np.float32)
     x[1], weight[:, 3] = 0, 0
     x[2] = 1e-38  # smaller than what any scale can divide by
+    x[3], weight[:, 4] = 1e-44, 1e-44
     found = x @ Int8Matrix(weight)
+    assert np.array_equal(found, np.concatenate([x[n : n + 1] @ Int8Matrix(weight) for n in range(4)]))
     assert (found[1] == 0).all()
     assert (found[:, 3] == 0).all()
     assert np.isfinite(found).all()

@@ -187,8 +187,9 @@ def _product(
     given, y = plain(x), plain(out)
     if isinstance(weight, Int8Matrix):
         scratch = [tape.empty(*each) for each in weight.scratch(rows, dtype)]
-        tape.note(partial(weight.prepared(*map(plain, scratch)), given, y))
-    elif tape.streams and rows <= _FEWEST_ROWS and weight.strides[0] < weight.strides[1]:
+        tape.note(partial(weight.prepared(*map(plain, scratch), bias and bias.data), given, y))
+        return out
+    if tape.streams and rows <= _FEWEST_ROWS and weight.strides[0] < weight.strides[1]:
         # From memory `vecdot` reads 30 GB/s, BLAS's product of a vector with a matrix that lies transposed 13.
         tape.note(partial(np.vecdot, weight.T[:, None], given, y.T))
     elif rows >= _SEVERAL_ROWS and depth % _DEPTH == 0 and not worth_packing(weight, rows):

@@ -10,6 +10,7 @@ result that is not. NumPy multiplies integers without BLAS, so a library does th
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from toolkit.errors import ConfigError
 from toolkit.functional.arrays import Array
 
 _MOST = 127  # of the integers: -128 is left out, so that there are as many of both signs
-_NEARLY_ZERO = 1e-30  # is added to largest magnitudes, which may be 0
+_NEARLY_ZERO = 1e-30  # a column of no larger number is one of zeros
 _DEEPEST = 2**31 // _MOST**2  # matrix of which no sum is beyond int32
 _ROWS = 64  # are multiplied at once, so that what they are quantised to stays in the cache
 
-Multiply = Callable[[Array, Array], None]
+Multiply = Callable[..., None]
 
 
 class Int8Matrix:
@@ -37,7 +38,7 @@ class Int8Matrix:
         if len(weight) > _DEEPEST:
             raise ConfigError(f"a product over {len(weight)} numbers is too long for int8: use float32")
         largest = np.abs(weight).max(axis=0)
-        integers = np.rint(weight * (_MOST / (largest + largest.dtype.type(_NEARLY_ZERO))))
+        integers = np.rint(weight * (_MOST / np.maximum(largest, _NEARLY_ZERO)))
         self._set(integers.astype(np.int8), largest / _MOST, False)
 
     def _set(self, integers: Array, scales: Array, is_table: bool) -> None:
@@ -54,6 +55,12 @@ class Int8Matrix:
     def T(self) -> "Int8Matrix":  # noqa: N802
         twin = object.__new__(Int8Matrix)
         vars(twin).update(vars(self), shape=self.shape[::-1], _is_table=not self._is_table)
+        return twin
+
+    def scaled(self, factors: Array) -> "Int8Matrix":
+        """Return W diag(factors), of the same integers.  Shapes: factors (F,)."""
+        twin = object.__new__(Int8Matrix)
+        vars(twin).update(vars(self), _scales=self._scales * factors, _sum_scales=self._sum_scales * factors)
         return twin
 
     def _integers(self) -> Array:
@@ -75,11 +82,12 @@ class Int8Matrix:
             raise ConfigError("a model in int8 is not trained: load it in float32")
         x = inputs[0]
         found = out[0] if out else np.empty((len(x), self.shape[1]), x.dtype)
-        for begin in range(0, len(x), _ROWS):
-            part = x[begin : begin + _ROWS]
-            if begin == 0 or len(part) < _ROWS:
-                multiply = self.prepared(*(np.empty(*each) for each in self.scratch(len(part), x.dtype)))
-            multiply(part, found[begin : begin + len(part)])
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            for begin in range(0, len(x), _ROWS):
+                part = x[begin : begin + _ROWS]
+                if begin == 0 or len(part) < _ROWS:
+                    multiply = self.prepared(*(np.empty(*each) for each in self.scratch(len(part), x.dtype)))
+                multiply(part, found[begin : begin + len(part)])
         return found
 
     def scratch(self, rows: int, dtype: type) -> list[tuple[tuple[int, int], Any]]:
@@ -87,28 +95,67 @@ class Int8Matrix:
         depth, width = self.shape
         return [((rows, depth), dtype), ((rows, depth), np.int8), ((rows, width), np.int32)]
 
-    def prepared(self, magnitudes: Array, integers: Array, sums: Array) -> Multiply:
-        """Prepare a function of x and y that sets y = x W, in the memory of these arrays; see `scratch`."""
-        multiplied, packed, scales = self._library.dots_packed, self._packed, self._sum_scales
+    def prepared(self, magnitudes: Array, integers: Array, sums: Array, bias: Array | None = None) -> Multiply:
+        """Prepare a function of x, y and a factor that sets y = factor · x W + bias, in the memory of these arrays.
+
+        The arrays are those of `scratch`. The factor is a number for one row and an array (N, 1) for several.
+        Rows that are 0 or smaller than any scale make NumPy warn, and are right.
+        """
+        multiplied, packed = self._library.dots_packed, self._packed
         tensor = self._library.from_pointer(sums.ctypes.data, sums.shape, "int32", owner=sums)
-        flat, begins = magnitudes.reshape(-1), np.arange(0, magnitudes.size, self.shape[0])
-        tiny = magnitudes.dtype.type(_NEARLY_ZERO)
+        scratch = magnitudes, integers, partial(multiplied, integers, packed, out=tensor), sums
+        return (_one_row if len(sums) == 1 else _several_rows)(*scratch, self._sum_scales, bias)
 
-        def multiply(x: Array, y: Array) -> None:
-            np.absolute(x, magnitudes)
-            if len(begins) == 1:  # a number is cheaper than an array of one
-                largest = flat[flat.argmax()]
-            else:  # argmax is several times as fast as max, and NaN is the largest of all
-                largest = flat.take(magnitudes.argmax(axis=1) + begins)[:, None]
-            np.multiply(x, _MOST / (largest + tiny), magnitudes)
-            np.rint(magnitudes, magnitudes)
-            np.copyto(integers, magnitudes, casting="unsafe")
-            multiplied(integers, packed, out=tensor)
-            np.copyto(y, sums, casting="unsafe")
-            np.multiply(y, scales, y)
-            np.multiply(y, largest, y)
 
-        return multiply
+def _one_row(
+    magnitudes: Array, integers: Array, multiply: Callable[[], object], sums: Array, scales: Array, bias: Array | None
+) -> Multiply:
+    """Prepare the product of one row: a number is cheaper than an array of one, and equal shapes than a row of them."""
+    number, greatest = magnitudes.item, magnitudes.argmax
+    scales, bias = scales[None], None if bias is None else bias[None]
+
+    def product(x: Array, y: Array, factor: float = 1.0) -> None:
+        np.absolute(x, magnitudes)
+        largest = number(greatest())
+        np.multiply(x, _MOST / largest if largest else 0.0, magnitudes)
+        np.rint(magnitudes, magnitudes)
+        np.copyto(integers, magnitudes, casting="unsafe")
+        multiply()
+        np.copyto(y, sums, casting="unsafe")
+        np.multiply(y, scales, y)
+        np.multiply(y, largest * factor, y)
+        if bias is not None:
+            np.add(y, bias, y)
+
+    return product
+
+
+def _several_rows(
+    magnitudes: Array, integers: Array, multiply: Callable[[], object], sums: Array, scales: Array, bias: Array | None
+) -> Multiply:
+    """Prepare the product of several rows."""
+    rows, depth = magnitudes.shape
+    places, begins = np.empty(rows, np.intp), np.arange(0, magnitudes.size, depth)
+    largest, factors = np.empty((2, rows, 1), magnitudes.dtype)
+    greatest, numbers, of_rows = magnitudes.argmax, magnitudes.reshape(-1).take, largest.reshape(-1)
+
+    def product(x: Array, y: Array, factor: Array | None = None) -> None:
+        np.absolute(x, magnitudes)
+        # argmax is several times as fast as max, and NaN is the largest of all
+        np.add(greatest(1, places), begins, places)
+        numbers(places, 0, of_rows, "clip")
+        np.divide(_MOST, largest, factors)
+        np.multiply(x, factors, magnitudes)
+        np.rint(magnitudes, magnitudes)
+        np.copyto(integers, magnitudes, casting="unsafe")
+        multiply()
+        np.copyto(y, sums, casting="unsafe")
+        np.multiply(y, scales, y)
+        np.multiply(y, largest if factor is None else np.multiply(largest, factor, largest), y)
+        if bias is not None:
+            np.add(y, bias, y)
+
+    return product
 
 
 def _restored(integers: Array, scales: Array, is_table: bool) -> Int8Matrix:
