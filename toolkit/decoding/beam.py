@@ -5,7 +5,8 @@ A hypothesis that ends moves to a list of its own and leaves its place to the ne
 """
 
 import bisect
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,11 @@ from toolkit.decoding.sampling import best_continuations, log_sum_exp
 from toolkit.decoding.state import DecoderState, fill_holes
 from toolkit.functional.arrays import Array
 
+# One of the 2K best ways to continue the beams of a sentence: the sum of its log-probabilities after the logits
+# processors, the beam's place in its sentence, a token, and the model's own log-probability of the whole output.
+_Continuation = tuple[float, int, int, float]
+_EMPTY: _Continuation = (-math.inf, 0, 0, 0.0)
+
 
 class Finished:
     """The best complete hypotheses of every sentence, at most `wanted` of each, best first."""
@@ -24,7 +30,7 @@ class Finished:
     def __init__(self, sentences: int, wanted: int):
         self.wanted = wanted
         self.hypotheses: list[list[Hypothesis]] = [[] for _ in range(sentences)]
-        self.thresholds = np.full(sentences, -np.inf)  # a new hypothesis counts if its score is above
+        self.thresholds = [-math.inf] * sentences  # a new hypothesis counts if its score is above
 
     def add(self, sentence: int, hypothesis: Hypothesis) -> None:
         best = self.hypotheses[sentence]
@@ -34,56 +40,21 @@ class Finished:
             self.thresholds[sentence] = best[-1].score
 
 
-def search_is_over(config: GenerationConfig, live: Array, thresholds: Array, written: int, limits: Array) -> Array:
-    """Mark the sentences that are done by the rule `early_stopping`; unfinished hypotheses have `written` tokens.
+def search_is_over(config: GenerationConfig, live: float, threshold: float, written: int, limit: int) -> bool:
+    """Tell if a sentence is done by the rule `early_stopping`; unfinished hypotheses have `written` tokens.
 
         done = best live log-probability / length ** power ≤ worst finished score that counts
 
     Log-probabilities only fall, so the best score that a hypothesis can reach is its present log-probability at the
     most favourable length: the limit where the penalty grows with length, otherwise the shortest still possible.
     "settled" takes that length, Hugging Face's rules the length that each names.
-    Shapes: live (B,) best unfinished log-probabilities, thresholds and limits (B,) -> (B,) of bool.
+    live: the best unfinished log-probability. threshold: the worst finished score that counts.
     """
     rule, power = config.early_stopping, config.length_penalty
     if rule is True:
-        return (thresholds > -np.inf) | (live == -np.inf)
-    lengths = limits if power > 0 and rule is not False else written + (rule == "settled")
-    return live / length_penalty(np.asarray(lengths, float), power) <= thresholds
-
-
-@dataclass
-class _Beams:
-    """W hypotheses for each of B sentences; one with score -inf is an empty place."""
-
-    sentences: Array  # (B,) the sentence's number in the batch
-    last: Array  # (B·W,) the tokens to read next
-    scores: Array  # (B, W) sums of log-probabilities, after the logits processors
-    written: Array  # (B, W, T) ids
-    sums: Array  # (B, W, T) the model's own log-probability of the output up to each token
-
-    @property
-    def step(self) -> int:
-        return self.written.shape[2]
-
-    @property
-    def log_probs(self) -> Array:
-        return self.sums[:, :, -1] if self.step else np.zeros(self.scores.shape)
-
-
-@dataclass
-class _Continuations:
-    """The 2K best ways to continue the beams of each sentence, best first; all arrays (B, 2K)."""
-
-    scores: Array
-    beams: Array
-    tokens: Array
-    log_probs: Array  # the model's own, of the whole output
-
-    def unfinished(self, count: int, end: int) -> "_Continuations":
-        """Return the first `count` that do not end."""
-        order = np.argsort(self.tokens == end, axis=1, kind="stable")[:, :count]
-        rows = np.arange(len(order))[:, None]
-        return _Continuations(*(x[rows, order] for x in vars(self).values()))
+        return threshold > -math.inf or live == -math.inf
+    length = limit if power > 0 and rule is not False else written + (rule == "settled")
+    return live / length_penalty(length, power) <= threshold
 
 
 def beam_search(
@@ -95,88 +66,144 @@ def beam_search(
     there is no other. Hypotheses are ranked by their log-probabilities after the logits processors, which `score`
     reports; `log_prob` remains the model's own.
     """
-    count, limits = len(constraints.limits), constraints.limits
-    # Hugging Face's rules compare with the worst of as many finished hypotheses as there are beams.
-    finished = Finished(count, config.num_return_sequences if config.early_stopping == "settled" else config.num_beams)
-    nothing = np.zeros((count, 1, 0))
-    beams = _Beams(np.arange(count), state.begin, np.zeros((count, 1)), nothing.astype(np.int64), nothing)
-    while len(beams.sentences):
-        logits, most = state.logits(beams.last), 2 * config.num_beams
-        continuations, at_limit = _continue(logits, beams, constraints, most, observer)
-        ended = _collect(continuations, beams, constraints, at_limit, config, finished)
-        live = continuations.unfinished(config.num_beams, constraints.end)
-        thresholds = finished.thresholds[beams.sentences]
-        done = search_is_over(config, live.scores.max(axis=1), thresholds, beams.step + 1, limits[beams.sentences])
-        # A single beam that has ended is greedy search, and its second thoughts are not followed.
-        done |= at_limit | (ended[:, 0] if config.num_beams == 1 else False)
-        if observer is not None:
-            ranked = (continuations.beams, continuations.tokens, continuations.scores, continuations.log_probs)
-            observer.ranked(Ranking(beams.sentences, *ranked, ended, live.beams, live.tokens, done))
-        beams = _grow(state, beams, live, fill_holes(~done))
-    return [hypotheses[: config.num_return_sequences] for hypotheses in finished.hypotheses]
+    search = _BeamSearch(state, constraints, config, observer)
+    while not search.done:
+        search.step()
+    return [hypotheses[: config.num_return_sequences] for hypotheses in search.finished.hypotheses]
 
 
-def _continue(
-    logits: Array, beams: _Beams, constraints: Constraints, count: int, observer: Observer | None = None
-) -> tuple[_Continuations, Array]:
-    """Rank the permitted continuations of logits (B·W, V); also mark the sentences at their limit."""
-    normalizers, written = log_sum_exp(logits), None
-    if observer is not None:
-        observer.scored(beams.sentences, logits, normalizers)
-    if constraints.reshape:  # log-probabilities, not logits
-        logits -= normalizers[:, None]
-        normalizers[:] = 0
-        written = beams.written.reshape(len(logits), beams.step)
-    own, at_limit = constraints.impose(logits, normalizers, beams.sentences, beams.step, written)
-    if observer is not None:
-        observer.constrained(logits, normalizers)
-    normalizers = normalizers.reshape(beams.scores.shape)
-    sums, parents, tokens = best_continuations(logits, beams.scores - normalizers, count)
-    log_probs = sums
-    if constraints.reshape:
-        rows = np.arange(len(sums))[:, None]
-        log_probs = own.reshape(*beams.scores.shape, -1)[rows, parents, tokens]
-        log_probs += (beams.log_probs - normalizers)[rows, parents]
-    return _Continuations(sums, parents, tokens, log_probs), at_limit
+class _BeamSearch:
+    """W hypotheses for each of B sentences; one with score -inf is an empty place.
 
-
-def _collect(
-    continuations: _Continuations,
-    beams: _Beams,
-    constraints: Constraints,
-    at_limit: Array,
-    config: GenerationConfig,
-    finished: Finished,
-) -> Array:
-    """Move ended hypotheses to `finished`; return which of the first K ended, (B, K).
-
-    EOS below rank K does not count: another token would have been pruned there (as in fairseq and Hugging Face).
+    A sentence that is done has empty places alone, until it leaves the state. The numbers of a step are few for every
+    sentence: Python's own are faster than arrays of them.
     """
-    width, length = config.num_beams, beams.step + 1
-    ranked = continuations.scores[:, :width]
-    ended = ((continuations.tokens[:, :width] == constraints.end) | at_limit[:, None]) & (ranked > -np.inf)
-    scores = ranked / length_penalty(length, config.length_penalty)
-    better = ended & (scores > finished.thresholds[beams.sentences][:, None])
-    for row, rank in zip(*np.nonzero(better), strict=True):
-        sentence, beam, last = beams.sentences[row], continuations.beams[row, rank], continuations.tokens[row, rank]
-        ids = beams.written[row, beam].tolist()
-        ids += [] if last == constraints.end else [int(last)]
-        score, log_prob = float(scores[row, rank]), float(continuations.log_probs[row, rank])
-        sums = [0.0, *beams.sums[row, beam].tolist(), log_prob]
-        by_itself = bool(constraints.ended_by_itself(sentence, length, last))
-        token_log_probs = [after - before for before, after in pairwise(sums)]
-        finished.add(sentence, Hypothesis(ids, score, log_prob, by_itself, token_log_probs))
-    return ended
 
+    def __init__(
+        self, state: DecoderState, constraints: Constraints, config: GenerationConfig, observer: Observer | None
+    ):
+        count = len(constraints.limits)
+        self._state, self._constraints, self._config, self._observer = state, constraints, config, observer
+        # Hugging Face's rules compare with the worst of as many finished hypotheses as there are beams.
+        settled = config.early_stopping == "settled"
+        self.finished = Finished(count, config.num_return_sequences if settled else config.num_beams)
+        self._sentences, self._done = np.arange(count), [False] * count
+        self._last, self._scores = state.begin, np.zeros((count, 1))
+        # Of every step so far, for each hypothesis then: the row that it continued, its token, and the model's own
+        # log-probability of it up to there. From these an output is read backwards once it is complete.
+        self._history: list[tuple[list[int], list[int], list[float]]] = []
+        self._written = np.empty((count, 0), np.int64)  # (B·W, T), for logits processors
 
-def _grow(state: DecoderState, beams: _Beams, live: _Continuations, order: Array) -> _Beams:
-    """Continue the beams of the sentences in `order`, and drop the other sentences."""
-    width = beams.scores.shape[1]
-    scores, parents, tokens, log_probs = (x[order] for x in vars(live).values())
-    if len(order):
-        state.select(order, (order[:, None] * width + parents).reshape(-1))
-    written, sums = (
-        np.concatenate((x[order[:, None], parents], new[:, :, None]), axis=2)
-        for x, new in ((beams.written, tokens), (beams.sums, log_probs))
-    )
-    return _Beams(beams.sentences[order], tokens.reshape(-1), scores, written, sums)
+    @property
+    def done(self) -> bool:
+        """True when the search is over for all sentences."""
+        return all(self._done)
+
+    def step(self) -> None:
+        """Continue the beams of every sentence by a token."""
+        ranked, at_limit = self._rank(self._state.logits(self._last))
+        limited, columns = at_limit.tolist(), [part.tolist() for part in ranked]
+        kept: list[list[_Continuation]] = []
+        for row, best in enumerate(zip(*columns, strict=True)):
+            kept.append([] if self._done[row] else self._sort(row, zip(*best, strict=True), limited[row]))
+        if self._observer is not None:
+            self._tell(self._observer, ranked, at_limit, kept)
+        done, order = sum(self._done), np.arange(len(kept))
+        if done == len(kept):
+            return
+        if done and (self._state.leaving_pays(done * self._config.num_beams) or any(limited)):
+            order = fill_holes(~np.array(self._done))  # at its limit a model may have no room for another token
+        self._go_on(kept, order)
+
+    def _rank(self, logits: Array) -> tuple[tuple[Array, Array, Array, Array], Array]:
+        """Rank the permitted continuations of logits (B·W, V): scores, beams, tokens and log-probabilities of the 2K
+        best of each sentence, best first, (B, 2K) each. Also mark the sentences at their limit, (B,)."""
+        constraints, scores, step, written = self._constraints, self._scores, len(self._history), None
+        normalizers = log_sum_exp(logits)
+        if self._observer is not None:
+            self._observer.scored(self._sentences, logits, normalizers)
+        if constraints.reshape:  # log-probabilities, not logits
+            logits -= normalizers[:, None]
+            normalizers[:] = 0
+            written = self._written
+        own, at_limit = constraints.impose(logits, normalizers, self._sentences, step, written)
+        if self._observer is not None:
+            self._observer.constrained(logits, normalizers)
+        normalizers = normalizers.reshape(scores.shape)
+        sums, parents, tokens = best_continuations(logits, scores - normalizers, 2 * self._config.num_beams)
+        log_probs = sums
+        if constraints.reshape:
+            rows = np.arange(len(sums))[:, None]
+            log_probs = own.reshape(*scores.shape, -1)[rows, parents, tokens]
+            before = np.array(self._history[-1][2]).reshape(scores.shape) if step else 0
+            log_probs += (before - normalizers)[rows, parents]
+        return (sums, parents, tokens, log_probs), at_limit
+
+    def _sort(self, row: int, ranked: Iterable[_Continuation], at_limit: bool) -> list[_Continuation]:
+        """Collect the continuations of a sentence that are complete, and return the best K others.
+
+        EOS below rank K does not count: another token would have been pruned there (as in fairseq and Hugging Face).
+        """
+        width, end, step = self._config.num_beams, self._constraints.end, len(self._history)
+        live: list[_Continuation] = []
+        best_ended = False
+        for rank, each in enumerate(ranked):
+            ends = each[2] == end
+            if rank < width and (ends or at_limit) and each[0] > -math.inf:
+                self._finish(row, each)
+                best_ended |= rank == 0
+            if not ends and len(live) < width:
+                live.append(each)
+        sentence, best = self._sentences[row], live[0][0] if live else -math.inf
+        threshold, limit = self.finished.thresholds[sentence], int(self._constraints.limits[sentence])
+        over = at_limit or search_is_over(self._config, best, threshold, step + 1, limit)
+        # A single beam that has ended is greedy search, and its second thoughts are not followed.
+        self._done[row] = over or (best_ended and width == 1)
+        return live
+
+    def _finish(self, row: int, last: _Continuation) -> None:
+        """Add a complete hypothesis to those that are finished, if it is good enough."""
+        score, beam, token, log_prob = last
+        sentence, length, constraints = int(self._sentences[row]), len(self._history) + 1, self._constraints
+        score /= length_penalty(length, self._config.length_penalty)
+        if score <= self.finished.thresholds[sentence]:
+            return
+        ids, sums = [] if token == constraints.end else [token], [log_prob]
+        place = row * self._scores.shape[1] + beam
+        for rows, tokens, log_probs in reversed(self._history):
+            ids.append(tokens[place])
+            sums.append(log_probs[place])
+            place = rows[place]
+        by_itself = bool(constraints.ended_by_itself(sentence, length, token))
+        token_log_probs = [after - before for before, after in pairwise([0.0, *reversed(sums)])]
+        self.finished.add(sentence, Hypothesis(ids[::-1], score, log_prob, by_itself, token_log_probs))
+
+    def _go_on(self, kept: list[list[_Continuation]], order: Array) -> None:
+        """Continue with what was kept of the sentences in `order`, and drop the other sentences."""
+        before, width = self._scores.shape[1], self._config.num_beams
+        rows, scores, tokens, log_probs = [], [], [], []
+        for row in order.tolist():
+            live = [] if self._done[row] else kept[row]
+            for score, beam, token, log_prob in live + [_EMPTY] * (width - len(live)):
+                rows.append(row * before + beam)
+                scores.append(score)
+                tokens.append(token)
+                log_probs.append(log_prob)
+        self._history.append((rows, tokens, log_probs))
+        self._scores, self._last = np.array(scores).reshape(-1, width), np.array(tokens)
+        self._sentences, self._done = self._sentences[order], [self._done[row] for row in order.tolist()]
+        origins = np.array(rows)
+        self._state.select(order, origins)
+        if self._constraints.reshape:
+            self._written = np.concatenate((self._written[origins], self._last[:, None]), axis=1)
+
+    def _tell(
+        self, observer: Observer, ranked: tuple[Array, ...], at_limit: Array, kept: list[list[_Continuation]]
+    ) -> None:
+        scores, beams, tokens, log_probs = ranked
+        width = self._config.num_beams
+        ended = ((tokens == self._constraints.end) | at_limit[:, None]) & (scores > -math.inf)
+        chosen = np.array([[each[1:3] for each in live] for live in kept])  # (B, K, 2): beams and tokens
+        done = np.array(self._done)
+        ranking = (self._sentences, beams, tokens, scores, log_probs, ended[:, :width])
+        observer.ranked(Ranking(*ranking, chosen[:, :, 0], chosen[:, :, 1], done))

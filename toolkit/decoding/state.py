@@ -21,6 +21,9 @@ from toolkit.tokenization.special import BOS
 # enough that activations need less memory than the cache.
 _ROWS_AT_ONCE = 2048
 
+# Recording a step takes about as long as multiplying so many parameters with one more row.
+_RECORDING = 30_000_000
+
 
 class DecoderState:
     """B texts that outputs belong to, and N sequences that grow by a token a step, N / B for each text.
@@ -33,6 +36,7 @@ class DecoderState:
     def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: PackedWeights | None, pool: Pool):
         self._cache = cache
         self._step = Step(model, cache, packed or PackedWeights(), pool)
+        self._parameters, self._wasted = model.vector.size, 0  # multiplications for sequences that had ended
 
     def logits(self, ids: Array) -> Array:
         """Read one token of every sequence and score all tokens as the next, (N,) -> (N, V), the caller's to change."""
@@ -41,6 +45,18 @@ class DecoderState:
     def select(self, texts: Array, sequences: Array) -> None:
         """Put the old text texts[i] in place i, and the old sequence sequences[j] in place j; drop the others."""
         self._cache.select(texts, sequences)
+
+    def leaving_pays(self, ended: int) -> bool:
+        """Count a step in which `ended` sequences were read for nothing; tell if it pays now that they leave.
+
+        A step is recorded anew when any leave. They do when they have cost as much as that: it is never more than twice
+        as much as the best moment would have cost, and no one knows that moment before.
+        """
+        self._wasted += ended * self._parameters
+        pays = self._wasted > _RECORDING
+        if pays:
+            self._wasted = 0
+        return pays
 
 
 class Seq2SeqState(DecoderState):
