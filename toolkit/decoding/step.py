@@ -16,7 +16,7 @@ from toolkit.decoding.recording import OneCall, Recording, plain, recorder_of
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.int8 import Int8Matrix
-from toolkit.functional.linear import Packed, pack, product_operands, worth_packing
+from toolkit.functional.linear import Packed, pack, product_calls
 from toolkit.functional.positions import rotary
 from toolkit.models.base import InputEmbedding
 from toolkit.models.gpt import GPT
@@ -40,8 +40,6 @@ from toolkit.nn.module import Model, Module, Parameter
 
 # This many bytes of weights are still in the last cache when the next step wants them (one core of a server).
 _CACHE_BYTES = 12 << 20
-# Deep matrices are divided into parts of this many rows, where there are at least this many sequences.
-_DEPTH, _SEVERAL_ROWS = 256, 16
 # Up to this many rows are limited by the reading of weights where these come from memory.
 _FEWEST_ROWS = 3
 
@@ -143,7 +141,8 @@ class PackedWeights:
     """
 
     def __init__(self) -> None:
-        self._packed: dict[tuple[Parameter, int, int], Packed] = {}
+        self._packed: dict[Parameter, Packed] = {}
+        self._memory = Pool()
         self._sample: Array | None = None
         self._bytes = 0
         self._recorder: tuple[Model, bool] | None = None
@@ -168,21 +167,20 @@ class PackedWeights:
             self._recorder = recorder_of(model, _KINDS), sum(each.data.nbytes for each in read) > _CACHE_BYTES
         return self._recorder
 
-    def for_rows(self, parameter: Parameter, weight: Array, rows: int, begin: int = 0) -> Array | Packed:
-        """Return a weight (D, F), of a parameter from row `begin` on, in the form that multiplies `rows` rows best."""
-        key = parameter, begin, len(weight)
-        wanted = rows >= _LEAST_PACKED_ROWS and worth_packing(weight, rows)
-        if wanted and key not in self._packed and self._bytes + weight.nbytes <= _MOST_PACKED_BYTES:
-            self._packed[key] = pack(weight)
+    def for_rows(self, parameter: Parameter, weight: Array, rows: int) -> Array | Packed:
+        """Return the weight (D, F) of a parameter in the form that multiplies `rows` rows best."""
+        wanted = rows >= _LEAST_PACKED_ROWS
+        if wanted and parameter not in self._packed and self._bytes + weight.nbytes <= _MOST_PACKED_BYTES:
+            self._packed[parameter] = pack(weight, empty=self._memory.empty)
             self._bytes += weight.nbytes
-        return self._packed.get(key, weight) if wanted else weight
+        return self._packed.get(parameter, weight) if wanted else weight
 
 
 def _product(
     x: Array, parameter: Parameter, weight: Array | Int8Matrix, bias: Parameter | None, tape: _StepRecording
 ) -> Array:
     """x W + b.  weight: the data of the parameter, or that transposed."""
-    dtype, (rows, depth) = x.dtype.type, x.shape
+    dtype, rows = x.dtype.type, len(x)
     out = tape.empty((rows, weight.shape[1]), dtype)
     given, y = plain(x), plain(out)
     if isinstance(weight, Int8Matrix):
@@ -192,24 +190,12 @@ def _product(
     if tape.streams and rows <= _FEWEST_ROWS and weight.strides[0] < weight.strides[1]:
         # From memory `vecdot` reads 30 GB/s, BLAS's product of a vector with a matrix that lies transposed 13.
         tape.note(partial(np.vecdot, weight.T[:, None], given, y.T))
-    elif rows >= _SEVERAL_ROWS and depth % _DEPTH == 0 and not worth_packing(weight, rows):
-        # The product of a deep matrix is the sum of products of shallow ones, which are small enough for tiles.
-        sums = tape.empty((depth // _DEPTH, *y.shape), dtype)
-        for begin, part in zip(range(0, depth, _DEPTH), plain(sums), strict=True):
-            columns = slice(begin, begin + _DEPTH)
-            shallow = tape.packed.for_rows(parameter, weight[columns], rows, begin)
-            _note_products(given[:, columns], shallow, part, tape)
-        tape.note(partial(np.add.reduce, plain(sums), axis=0, out=y))
     else:
-        _note_products(given, tape.packed.for_rows(parameter, weight, rows), y, tape)
+        for call in product_calls(given, tape.packed.for_rows(parameter, weight, rows), y):
+            tape.note(call)
     if bias is not None:
         tape.note(partial(np.add, y, bias.data, y))
     return out
-
-
-def _note_products(x: Array, weight: Array | Packed, out: Array, tape: _StepRecording) -> None:
-    for operands in product_operands(x, weight, out):
-        tape.note(partial(np.matmul, *operands))
 
 
 class _Linear(Linear):
