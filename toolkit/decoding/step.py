@@ -36,7 +36,7 @@ from toolkit.nn.layers import (
     RotaryPositions,
 )
 from toolkit.nn.memory import Pool
-from toolkit.nn.module import Model, Module, Parameter
+from toolkit.nn.module import Model, Module, Parameter, aligned_zeros
 
 # This many bytes of weights are still in the last cache when the next step wants them (one core of a server).
 _CACHE_BYTES = 12 << 20
@@ -47,6 +47,7 @@ _FEWEST_ROWS = 3
 _LEAST_PACKED_ROWS = 2
 # All packed copies of a model together: those of a larger one would cost more than they are worth.
 _MOST_PACKED_BYTES = 64 << 20
+_ROOM = 8 << 20  # bytes, in which several of them are made; what none needs is never touched
 # Parameters that are compared to see if a model has been trained since.
 _SAMPLE = 4096
 
@@ -142,7 +143,7 @@ class PackedWeights:
 
     def __init__(self) -> None:
         self._packed: dict[Parameter, Packed] = {}
-        self._memory = Pool()
+        self._room = np.empty(0, np.uint8)
         self._sample: Array | None = None
         self._bytes = 0
         self._recorder: tuple[Model, bool] | None = None
@@ -171,9 +172,17 @@ class PackedWeights:
         """Return the weight (D, F) of a parameter in the form that multiplies `rows` rows best."""
         wanted = rows >= _LEAST_PACKED_ROWS
         if wanted and parameter not in self._packed and self._bytes + weight.nbytes <= _MOST_PACKED_BYTES:
-            self._packed[parameter] = pack(weight, empty=self._memory.empty)
+            self._packed[parameter] = pack(weight, empty=self._empty)
             self._bytes += weight.nbytes
         return self._packed.get(parameter, weight) if wanted else weight
+
+    def _empty(self, shape: tuple[int, ...], dtype: type) -> Array:
+        """Take memory from large pieces, whose pages the system may join to huge ones: a tenth faster for 4 rows."""
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if len(self._room) < size:
+            self._room = aligned_zeros(max(size, _ROOM), np.uint8)
+        array, self._room = self._room[:size], self._room[size + -size % 64 :]
+        return array.view(dtype).reshape(shape)
 
 
 def _product(
