@@ -21,9 +21,11 @@ _SMALL_PRODUCT = 1_000_000
 _COLUMNS, _COLUMNS_TRANSPOSED = 64, 32
 # Rows of a tile, at most.
 _ROWS = 32
-# With more rows than this, what BLAS packs is used often enough: whole products, where tiles took 1.3 to 1.7 times as
-# long on an Intel Xeon.
-_FEW = 64
+# With more rows than this, what BLAS packs is used often enough where a matrix lies transposed.
+_FEW_ROWS = 96
+# Tiles of a wider matrix lie scattered over so many pages that more rows are better multiplied with the whole, and
+# products with a deeper one may be divided among BLAS threads, which tiles are not.
+_WIDEST, _DEEPEST = 384, 512
 
 
 class Packed(NamedTuple):
@@ -39,12 +41,11 @@ def pack(weight: Array, columns: int = _COLUMNS, empty: Empty = np.empty) -> Pac
     columns: of a tile; 0 for a single one, the matrix row after row. Memory that begins with a line of the cache makes
     the products of tiles a tenth faster.
     """
-    whole = weight.shape[1] - weight.shape[1] % (columns or weight.shape[1])
-    parts = _tiles(weight[:, :whole], columns or whole), weight[:, whole:]
-    copies = [empty(part.shape, part.dtype) for part in parts]
+    parts = _divided(weight, columns or weight.shape[1])
+    copies = Packed(*(empty(part.shape, part.dtype) for part in parts))
     for copy, part in zip(copies, parts, strict=True):
         copy[...] = part
-    return Packed(*copies)
+    return copies
 
 
 def product_calls(
@@ -56,17 +57,16 @@ def product_calls(
     """
     if isinstance(weight, Packed):
         tiles, rest = weight
-    elif isinstance(weight, Int8Matrix) or not 1 < len(x) <= _FEW:
-        tiles, rest = None, weight
+    elif isinstance(weight, Int8Matrix) or not (columns := _tile_columns(len(x), weight)):
+        yield partial(np.matmul, x, weight, out)
+        return
     else:
-        columns = _COLUMNS_TRANSPOSED if weight.strides[0] < weight.strides[1] else _COLUMNS
-        whole = weight.shape[1] - weight.shape[1] % columns
-        tiles, rest = _tiles(weight[:, :whole], columns), weight[:, whole:]
-    tiled = 0 if tiles is None else len(tiles) * tiles.shape[2]
-    if tiled:
-        yield from _by_rows(x, tiles, out[:, :tiled], rows)
+        tiles, rest = _divided(weight, columns)
+    tiled = len(tiles) * tiles.shape[2]
+    if tiled:  # from copies, in an order in which a tile is read once for all rows
+        yield from _by_rows(x, tiles, out[:, :tiled], rows, "C" if isinstance(weight, Packed) else "K")
     if tiled < out.shape[1]:
-        yield partial(np.matmul, x, rest, out[:, tiled:] if tiled else out)
+        yield partial(np.matmul, x, rest, out[:, tiled:])
 
 
 def product(x: Array, weight: Array | Packed | Int8Matrix, out: Array) -> Array:
@@ -76,13 +76,27 @@ def product(x: Array, weight: Array | Packed | Int8Matrix, out: Array) -> Array:
     return out
 
 
+def _tile_columns(rows: int, weight: Array) -> int:
+    """Return the number of columns of a tile; 0 where the whole matrix is better multiplied at once."""
+    depth, width = weight.shape
+    if weight.strides[0] < weight.strides[1]:
+        return _COLUMNS_TRANSPOSED if 1 < rows <= _FEW_ROWS else 0
+    return _COLUMNS if rows > 1 and (rows <= _FEW_ROWS or (width <= _WIDEST and depth <= _DEEPEST)) else 0
+
+
+def _divided(weight: Array, columns: int) -> Packed:
+    """Views of all tiles of a matrix, and of the columns that are left over."""
+    whole = weight.shape[1] - weight.shape[1] % columns
+    return Packed(_tiles(weight[:, :whole], columns), weight[:, whole:])
+
+
 def _tiles(weight: Array, columns: int) -> Array:
     """A view of (D, F) as (F / columns, D, columns)."""
     depth, width = weight.shape
     return weight.reshape(depth, width // columns, columns).swapaxes(0, 1)
 
 
-def _by_rows(x: Array, tiles: Array, out: Array, rows: int) -> Iterator[Callable[[], Array]]:
+def _by_rows(x: Array, tiles: Array, out: Array, rows: int, order: str) -> Iterator[Callable[[], Array]]:
     """Multiply by all tiles of a matrix: rows in tiles too, so that products are small, and what is left once more."""
     (count, depth), columns = x.shape, tiles.shape[2]
     most = count if len(tiles) == 1 else max(1, min(rows, _SMALL_PRODUCT // max(depth * columns, 1)))
@@ -92,8 +106,7 @@ def _by_rows(x: Array, tiles: Array, out: Array, rows: int) -> Iterator[Callable
     height = min(range(most, most // 2, -1), key=lambda height: count % height)
     whole = count - count % height
     stacked = out[:whole].reshape(whole // height, height, len(tiles), columns).transpose(2, 0, 1, 3)
-    # In this order a tile is read once for all rows.
-    yield partial(np.matmul, x[:whole].reshape(1, -1, height, depth), tiles[:, None], stacked, order="C")
+    yield partial(np.matmul, x[:whole].reshape(1, -1, height, depth), tiles[:, None], stacked, order=order)
     if whole < count:
         yield partial(np.matmul, x[whole:], tiles, _tiles(out[whole:], columns))
 
