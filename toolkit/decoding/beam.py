@@ -111,8 +111,8 @@ class _BeamSearch:
         done, order = sum(self._done), np.arange(len(kept))
         if done == len(kept):
             return
-        if done and (self._state.leaving_pays(done * self._config.num_beams) or any(limited)):
-            order = fill_holes(~np.array(self._done))  # at its limit a model may have no room for another token
+        if done and self._state.leaving_pays(done * self._config.num_beams):
+            order = fill_holes(~np.array(self._done))
         self._go_on(kept, order)
 
     def _rank(self, logits: Array) -> tuple[tuple[Array, Array, Array, Array], Array]:

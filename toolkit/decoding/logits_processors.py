@@ -153,6 +153,7 @@ class Constraints:
             row[: len(prefix)] = prefix
         self._earliest = self._lengths + max(min_new_tokens - free, 0)
         self._last_earliest = int(self._earliest.max(initial=0))
+        self._first_limit = min(limits.tolist(), default=0)
         self._processors = processors or None
 
     @property
@@ -161,37 +162,48 @@ class Constraints:
         return self._processors is not None
 
     def impose(
-        self, logits: Array, normalizers: Array, sentences: Array, step: int, written: Array | None = None
+        self, logits: Array, normalizers: Array | None, sentences: Array, step: int, written: Array | None = None
     ) -> tuple[Array, Array]:
         """Process the scores of the token after `step` others, and forbid what it may not be, in place.
 
-        Shapes: sentences (B,), logits (B·W, V) and their normalizers (B·W,), written (B·W, step) the ids so far, needed
-        if `reshape`. Returns the model's own logits, (B·W, V), right wherever a token is permitted (log-probabilities
-        are own - normalizers, but for a free EOS or beginning, which have 0), and which sentences are at their limit,
-        (B,).
+        Shapes: sentences (B,), logits (B·W, V) and their normalizers (B·W,), if wanted, written (B·W, step) the ids so
+        far, needed if `reshape`. Returns the model's own logits, (B·W, V), right wherever a token is permitted
+        (log-probabilities are own - normalizers, but for a free EOS or beginning, which have 0), and which sentences
+        are at their limit, (B,).
         """
         width = len(logits) // max(len(sentences), 1)
-        at_limit = self.limits[sentences] == step + 1
-        own = logits
+        ends = step + 1 >= self._first_limit
+        at_limit = self.limits[sentences] == step + 1 if ends else np.zeros(len(sentences), bool)
+        own, free = logits, None
         if self._processors is not None:
             own = logits.copy()
             self._processors.apply(logits, np.repeat(sentences, width), written)
         if step < self._last_earliest:
-            self._impose_beginning(logits, own, np.repeat(sentences, width), step)
+            rows = np.repeat(sentences, width)
+            self._impose_beginning(logits, own, rows, step)
             if step < self._free:
-                rows, tokens = np.arange(len(logits)), self._prefixes[np.repeat(sentences, width), step]
-                logits[rows, tokens] = own[rows, tokens] = normalizers[:] = 0
+                free = np.arange(len(logits)), self._prefixes[rows, step]
         else:
             forbid_control_tokens(logits, self.end)
         if own is not logits:
             stuck = logits.max(axis=1) == -np.inf
             logits[stuck, self.end] = own[stuck, self.end]
-        if self.forced_eos != "none" and at_limit.any():
+        if self.forced_eos != "none" and ends and at_limit.any():
             rows = np.repeat(at_limit, width)
             force_end(logits, own, rows, self.end)
             if self.forced_eos == "free":
-                logits[rows, self.end] = own[rows, self.end] = normalizers[rows] = 0
+                free = np.flatnonzero(rows), self.end
+        if free is not None:
+            logits[free] = own[free] = 0
+            if normalizers is not None:
+                normalizers[free[0]] = 0
         return own, at_limit
+
+    def free(self, lengths: Array, count: int) -> Array:
+        """Mark, of the first `count` tokens of outputs of these lengths, those with log-probability 0, (B, count)."""
+        places = np.arange(count)
+        at_limit = (lengths == self.limits) & (self.forced_eos == "free")
+        return (places < self._free) | at_limit[:, None] & (places == self.limits[:, None] - 1)
 
     def _impose_beginning(self, logits: Array, own: Array, sentences: Array, step: int) -> None:
         """Permit the prefix's token alone while it lasts, and no EOS before the earliest.  sentences: (B·W,)."""

@@ -16,12 +16,19 @@ from toolkit.functional.arrays import Array
 # Tokens that there is room for at first; where that is not enough, it doubles.
 _FIRST_ROOM = 64
 
+# Logits of the last steps, about so many, are kept until one call finds the log-probabilities of all their tokens.
+_KEPT_LOGITS = 1 << 16
+
+_GOES_ON = -1  # the length of a sequence that has not ended
+
 # Receives the tokens of a sequence one by one, and returns True to end it with that token.
 StoppingCriteria = Callable[[int], bool]
 
 
 class GenerationLoop:
-    """Greedy search or sampling: sequences that grow by a token a step; those that have ended leave the batch.
+    """Greedy search or sampling: sequences that grow by a token a step.
+
+    Those that have ended leave the batch as soon as that pays; until then they are read for nothing.
 
     The caller of `step` decides when, and may look at the outputs in between, so that streaming needs no threads.
     numbers: of the texts. Every sample has its own generator, seeded by the seed, its text and its place among them.
@@ -42,55 +49,86 @@ class GenerationLoop:
             keys = [(config.seed, number, sample) for number in numbers for sample in range(config.sequences_each)]
             self._sampler = Sampler(config, keys, observer)
         self._length_penalty, self.eos = config.length_penalty, constraints.end
-        self._sequences, self._last = np.arange(count), state.begin
-        self._goes_on = np.ones(count, bool)  # of each of `_sequences`: False until it has left the state
+        # Sequences that go on, and their places in the state.
+        self._sequences, self._places, self._last = np.arange(count), np.arange(count), state.begin
+        self._steps = 0
         self._written = np.empty((count, _FIRST_ROOM), np.int64)
         self._log_probs = np.empty(self._written.shape)
-        self._lengths = np.zeros(count, np.int64)
+        self._kept: list[Array] = []  # the model's own logits of the last steps
+        self._lengths = np.full(count, _GOES_ON)
         self._stopped = np.zeros(count, bool)
 
     @property
     def done(self) -> bool:
         """True when all sequences have ended."""
-        return not self._goes_on.any()
+        return not len(self._sequences)
 
     def step(self) -> tuple[Array, Array]:
         """Write one token for every sequence that goes on; return those sequences and their tokens, (N,) each."""
-        if not self._goes_on.all():
-            order = fill_holes(self._goes_on)
-            self._state.select(order, order)
-            self._sequences, self._last, self._goes_on = (
-                x[order] for x in (self._sequences, self._last, self._goes_on)
-            )
-        sequences = self._sequences
-        step = int(self._lengths[sequences[0]])
+        if len(self._places) < len(self._last):
+            self._let_go()
+        sequences, step, observer, normalizers = self._sequences, self._steps, self._observer, None
         if step == self._written.shape[1]:
             self._written, self._log_probs = (
                 np.hstack((x, np.empty_like(x))) for x in (self._written, self._log_probs)
             )
         logits = self._state.logits(self._last)
-        normalizers = log_sum_exp(logits)
-        if self._observer is not None:
-            self._observer.scored(sequences, logits, normalizers)
+        if len(self._places) < len(logits):
+            logits = logits[self._places]
+        self._kept.append(logits.copy())
+        if observer is not None:
+            normalizers = log_sum_exp(logits)
+            observer.scored(sequences, logits, normalizers)
         written = self._written[sequences, :step] if self._constraints.reshape else None
-        own, at_limit = self._constraints.impose(logits, normalizers, sequences, step, written)
-        if self._observer is not None:
-            self._observer.constrained(logits, normalizers)
+        _, at_limit = self._constraints.impose(logits, normalizers, sequences, step, written)
+        if observer is not None:
+            observer.constrained(logits, normalizers)
         # The order of logits is the order of probabilities: greedy search normalises nothing.
         last = self._sampler.choose(logits, sequences, step) if self._sampler else logits.argmax(axis=1)
-        self._last = last
-        if self._observer is not None:
-            self._observer.chosen(last)
-        self._log_probs[sequences, step] = own[np.arange(len(last)), last] - normalizers
+        if observer is not None:
+            observer.chosen(last)
+        self._steps += 1
         self._written[sequences, step] = last
-        self._lengths[sequences] += 1
-        self._goes_on = (last != self.eos) & ~at_limit
+        if len(self._places) == len(self._last):
+            self._last = last
+        else:
+            self._last[self._places] = last
+        if len(self._kept) * logits.size >= _KEPT_LOGITS:
+            self._settle()
+        self._end_where((last == self.eos) | at_limit)
         return sequences, last
 
     def end(self, sequences: Sequence[int]) -> None:
         """End some sequences where they are; they count as finished."""
         self._stopped[sequences] = True
-        self._goes_on &= ~self._stopped[self._sequences]
+        self._end_where(self._stopped[self._sequences])
+
+    def _end_where(self, ended: Array) -> None:
+        """End some of the sequences that go on, (N,) of bool."""
+        if ended.any():
+            self._settle()
+            self._lengths[self._sequences[ended]] = self._steps
+            self._sequences, self._places = self._sequences[~ended], self._places[~ended]
+
+    def _let_go(self) -> None:
+        """Let sequences that have ended leave the state, if that pays."""
+        if self._state.leaving_pays(len(self._last) - len(self._places)):
+            self._settle()
+            live = np.zeros(len(self._last), bool)
+            live[self._places] = True
+            order = fill_holes(live)
+            self._state.select(order, order)
+            self._sequences = self._sequences[np.searchsorted(self._places, order)]
+            self._places, self._last = np.arange(len(order)), self._last[order]
+
+    def _settle(self) -> None:
+        """Find the log-probabilities of the tokens whose logits are kept."""
+        if count := len(self._kept):
+            logits, steps = np.concatenate(self._kept), slice(self._steps - count, self._steps)
+            tokens = self._written[self._sequences, steps].T.reshape(-1)
+            log_probs = logits[np.arange(len(tokens)), tokens] - log_sum_exp(logits)
+            self._log_probs[self._sequences, steps] = log_probs.reshape(count, -1).T
+            self._kept = []
 
     def run(self, stopping: Sequence[StoppingCriteria] | None = None) -> list[Hypothesis]:
         """Write all sequences to their ends, or until the stopping criteria of each end it."""
@@ -103,7 +141,9 @@ class GenerationLoop:
 
     def hypotheses(self) -> list[Hypothesis]:
         """Return the output of every sequence so far, in order."""
-        lengths = self._lengths
+        self._settle()
+        lengths = np.where(self._lengths == _GOES_ON, self._steps, self._lengths)
+        self._log_probs[:, : self._steps][self._constraints.free(lengths, self._steps)] = 0
         finished = self._stopped.copy()
         begun = np.flatnonzero(lengths)
         last = self._written[begun, lengths[begun] - 1]

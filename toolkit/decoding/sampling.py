@@ -5,6 +5,7 @@ factor, in float64, the largest of each row exactly 1. Every sequence has a gene
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from toolkit.functional.arrays import Array, row_blocks
 
 # In rows of at most this many logits the best are looked up directly, in longer ones by columns: `best_continuations`.
 _FEW_TOKENS = 512
-# The fewest columns. Most time is saved where there are as many as there are tokens to look at in the best of them.
 _LEAST_COLUMNS = 256
+# Fewer values than this, all rows together, are divided as they are: each call costs as much as some hundred of them.
+_FEW_VALUES = 4096
 
 # While the sums of exponentials stay within these bounds, none has overflowed and no row has vanished, and the usual
 # subtraction of the largest logit can be left out.
@@ -25,6 +27,7 @@ _LEAST_TOTAL, _LARGEST_TOTAL = 1e-30, 1e30
 _FEW = 256
 
 _NOBODY = Observer()
+_ones = lru_cache(maxsize=8)(np.ones)
 
 # Random numbers that a sequence draws at once, one for each step.
 _NUMBERS = 64
@@ -36,24 +39,19 @@ def log_sum_exp(logits: Array) -> Array:
     Shapes: (N, V) -> (N,), in float64 because sequences add these up.
     """
     with np.errstate(over="ignore"):
-        totals = _sums_of_exponentials(logits, None)
-    if totals.min(initial=1) > _LEAST_TOTAL and totals.max(initial=1) < _LARGEST_TOTAL:
-        return np.log(totals)
+        totals = _sums_of_exponentials(logits)
+    found = totals.tolist()
+    if min(found, default=1) > _LEAST_TOTAL and max(found, default=1) < _LARGEST_TOTAL:
+        return np.log(totals, dtype=np.float64)
     largest = logits.max(axis=1, keepdims=True)
-    return np.log(_sums_of_exponentials(logits, largest)) + largest[:, 0]
+    return np.log(_sums_of_exponentials(logits - largest), dtype=np.float64) + largest[:, 0]
 
 
-def _sums_of_exponentials(logits: Array, shift: Array | None) -> Array:
-    """Compute Σ_v exp(z_nv - shift_n), in float64.  Shapes: (N, V), (N, 1) -> (N,)."""
-    totals, ones = np.empty(len(logits)), np.ones(logits.shape[1], logits.dtype)
-    scratch = None
-    for rows in row_blocks(*logits.shape):
-        block = logits[rows]
-        scratch = np.empty_like(block) if scratch is None else scratch[: len(block)]
-        if shift is not None:
-            block = np.subtract(block, shift[rows], out=scratch)
-        totals[rows] = np.exp(block, out=scratch) @ ones
-    return totals
+def _sums_of_exponentials(logits: Array) -> Array:
+    """Compute Σ_v exp z_nv.  Shapes: (N, V) -> (N,)."""
+    ones = _ones(logits.shape[1], logits.dtype)
+    parts = [np.exp(logits[rows]) @ ones for rows in row_blocks(*logits.shape)]
+    return parts[0] if len(parts) == 1 else np.concatenate((ones[:0], *parts))
 
 
 def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array, Array, Array]:
@@ -81,23 +79,36 @@ def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array,
 def _best_in_columns(logits: Array, scores: Array, count: int) -> tuple[Array, Array, Array]:
     """As `best_continuations`, for a large vocabulary, and not filled up."""
     (batch, width), size = scores.shape, logits.shape[1]
-    span = min(size, max(_LEAST_COLUMNS, 1 << math.isqrt(size * count).bit_length()))
+    span = _span(size, count)
     whole = size // span * span
     maxima = logits[:, :whole].reshape(len(logits), -1, span).max(axis=1)  # of each column
-    np.maximum(maxima[:, : size - whole], logits[:, whole:], out=maxima[:, : size - whole])
+    if whole < size:
+        np.maximum(maxima[:, : size - whole], logits[:, whole:], out=maxima[:, : size - whole])
     maxima = maxima.reshape(batch, width, span) + scores[:, :, None]
-    columns = _largest(maxima.reshape(batch, -1), count)
-    beams, columns = np.divmod(columns, span)
-    tokens = columns[:, :, None] + span * np.arange(-(-size // span))  # (B, columns, lines)
+    beams, columns = np.divmod(_largest(maxima.reshape(batch, -1), count), span)
+    tokens = columns[:, :, None] + np.arange(0, size, span)  # (B, columns, lines)
     rows = np.arange(batch)[:, None] * width + beams
-    beyond = tokens >= size
-    np.minimum(tokens, size - 1, out=tokens)
+    if whole < size:
+        beyond = tokens >= size
+        np.minimum(tokens, size - 1, out=tokens)
     sums = logits[rows[:, :, None], tokens] + scores.reshape(-1)[rows][:, :, None]
-    sums[beyond] = -np.inf
+    if whole < size:
+        sums[beyond] = -np.inf
     depth, sums, tokens = tokens.shape[2], sums.reshape(batch, -1), tokens.reshape(batch, -1)
     best = largest_first(sums, count)
     numbers = _row_numbers(best)
     return sums[numbers, best], beams[numbers, best // depth], tokens[numbers, best]
+
+
+@lru_cache(maxsize=64)
+def _span(size: int, count: int, least: int = _LEAST_COLUMNS) -> int:
+    """Choose the number of columns of a row of `size` entries, the `count` best of which are sought.
+
+    Most time is saved by about √(size · count) of them, and some by columns of equal length.
+    """
+    aim = max(least, math.isqrt(size * count))
+    equal = [span for span in range(max(1, 3 * aim // 4), min(2 * aim, size) + 1) if size % span == 0]
+    return min(equal, key=lambda span: abs(span - aim), default=min(aim, size))
 
 
 def largest_first(values: Array, count: int) -> Array:
@@ -115,8 +126,8 @@ def _largest(values: Array, count: int) -> Array:
     size = values.shape[1]
     if count >= size:
         return np.broadcast_to(np.arange(size), values.shape)
-    span = 1 << math.isqrt(size * count).bit_length() - 1
-    if size < _FEW_TOKENS or size % span or size < 4 * span:
+    span = _span(size, count, 1)
+    if size < _FEW_TOKENS or values.size < _FEW_VALUES or size % span or size < 4 * span:
         return np.argpartition(values, size - count, axis=1)[:, size - count :]
     columns = _largest(values.reshape(len(values), -1, span).max(axis=1), count)
     candidates = (columns[:, :, None] + np.arange(0, size, span)).reshape(len(values), -1)

@@ -165,6 +165,11 @@ class GPTState(DecoderState):
         if self._seen is not None:
             self._seen = self._seen[sequences]
 
+    def leaving_pays(self, ended: int) -> bool:
+        """Also where a sequence has no room for another token."""
+        full = self._seen is None and self._cache.lengths.max() >= self._context
+        return super().leaving_pays(ended) or full
+
     def _slide(self) -> None:
         """Make room for one more token in sequences whose context is full."""
         full = self._cache.lengths == self._context
