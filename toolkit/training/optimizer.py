@@ -7,19 +7,19 @@ to AdamW.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 
-from toolkit.functional.arrays import BLOCK_ELEMENTS, Array
+from toolkit.functional.arrays import BLOCK_ELEMENTS, Array, row_blocks
 from toolkit.nn.module import Model, Parameter
 from toolkit.training.config import UPDATES, TrainingConfig
+from toolkit.training.orthogonalization import orthogonalized
 
-# The quintic a X + b (X Xᵀ) X + c (X Xᵀ)² X of Jordan et al., which drives singular values to about 1 in five rounds.
-_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-_ROUNDS = 5
+# Maps that are made orthogonal together, which saves calls, have squares of about this many elements: 512 kB.
+_STACKED = 131_072
 # An orthogonal step has entries of root mean square 1 / √max(m, n), AdamW's about 0.2 (Liu et al. 2025, section 2.2).
 _ADAM_SIZE = 0.2
 
@@ -93,6 +93,15 @@ class Adam:
             theta -= size
 
 
+class Map(NamedTuple):
+    """The weights of linear maps that stand side by side, with their stretches of the vectors."""
+
+    parameter: Parameter
+    theta: Array
+    gradient: Array
+    momentum: Array
+
+
 @dataclass(frozen=True)
 class Muon:
     """The rule by which a gradient moves the weights of a linear map, (m, n); `adam` moves everything else.
@@ -110,25 +119,44 @@ class Muon:
         """Move what is no linear map; see `Adam.update`."""
         self.adam.update(*arguments)
 
-    def update_maps(
-        self, parameter: Parameter, theta: Array, gradient: Array, momentum: Array, learning_rate: float, scale: float
-    ) -> None:
-        """Move the linear maps of a parameter in place.
+    def update_maps(self, maps: Iterable[Map], learning_rate: float, scale: float) -> None:
+        """Move linear maps in place; their gradients are used up.
 
-        theta, gradient, momentum: its stretch of the vectors. scale: what the gradient is multiplied by first.
+        scale: what the gradient is multiplied by first. A map moves by the same bits whichever others are given.
         """
-        views = [parameter.view(stretch) for stretch in (theta, gradient, momentum)]
-        for parts in zip(*(np.split(view, parameter.splits, axis=1) for view in views), strict=True):
-            # The transpose becomes orthogonal with it, and lies in memory row after row.
-            theta, gradient, momentum = (part.T for part in parts) if parts[0].flags.f_contiguous else parts
-            g = gradient * scale
-            momentum *= self.momentum
-            momentum += g
-            g += self.momentum * momentum
-            theta *= 1 - learning_rate * self.adam.weight_decay
-            step = orthogonalized(g)
-            step *= learning_rate * _ADAM_SIZE * max(theta.shape) ** 0.5
-            theta -= step
+        of_size: dict[int, list[tuple[Array, Array]]] = {}
+        for parameter, theta, gradient, momentum in maps:
+            self._accelerate(gradient, momentum, scale)
+            views = (np.split(parameter.view(stretch), parameter.splits, axis=1) for stretch in (theta, gradient))
+            for parts in zip(*views, strict=True):
+                # The transpose becomes orthogonal with it, and lies in memory row after row.
+                rows_first = tuple(part.T for part in parts) if parts[0].flags.f_contiguous else parts
+                of_size.setdefault(min(parts[0].shape), []).append(rows_first)
+        memory = np.empty(max(theta.size for pairs in of_size.values() for theta, _ in pairs), theta.dtype)
+        for size, pairs in of_size.items():
+            count = max(1, _STACKED // size**2)
+            for start in range(0, len(pairs), count):
+                self._move(pairs[start : start + count], learning_rate, memory)
+
+    def _accelerate(self, gradient: Array, momentum: Array, scale: float) -> None:
+        """Add a gradient to its momentum and make it Nesterov's: g ← scale · g, u ← μ u + g, g ← g + μ u."""
+        scratch = np.empty(BLOCK_ELEMENTS, gradient.dtype)
+        for start in range(0, len(gradient), BLOCK_ELEMENTS):
+            g, u = (each[start : start + BLOCK_ELEMENTS] for each in (gradient, momentum))
+            g *= scale
+            u *= self.momentum
+            u += g
+            g += np.multiply(u, self.momentum, out=scratch[: len(g)])
+
+    def _move(self, pairs: Sequence[tuple[Array, Array]], learning_rate: float, memory: Array) -> None:
+        """Move maps, each with the direction that it takes once that is orthogonal."""
+        shrink = 1 - learning_rate * self.adam.weight_decay
+        lengths = [learning_rate * _ADAM_SIZE * max(theta.shape) ** 0.5 for theta, _ in pairs]
+        steps = orthogonalized([direction for _, direction in pairs], lengths, memory)
+        for (theta, _), step in zip(pairs, steps, strict=True):
+            for rows in row_blocks(*theta.shape):
+                theta[rows] *= shrink
+                theta[rows] -= step[rows]
 
 
 def make_optimizer(config: TrainingConfig) -> Adam | Muon:
@@ -136,26 +164,6 @@ def make_optimizer(config: TrainingConfig) -> Adam | Muon:
     decoupled = config.optimizer != "adam"
     adam = Adam(config.beta1, config.beta2, config.eps, config.weight_decay, decoupled, config.eps_inside)
     return Muon(adam) if config.optimizer == "muon" else adam
-
-
-def orthogonalized(matrix: Array) -> Array:
-    """Return nearly U Vᵀ of the singular value decomposition U S Vᵀ: all singular values become 0.7 to 1.2.
-
-    Newton and Schulz's iteration, whose products are all there is to compute (Jordan et al. 2024). A direction that
-    is 10⁻³ times as large as the matrix or less stays shorter.
-    """
-    a, b, c = _COEFFICIENTS
-    wide = matrix.shape[0] <= matrix.shape[1]
-    x = matrix * (1 / (np.linalg.norm(matrix) + np.finfo(matrix.dtype).tiny))
-    for _ in range(_ROUNDS):
-        square = x @ x.T if wide else x.T @ x  # the smaller of the two
-        polynomial = square @ square
-        polynomial *= c
-        square *= b
-        polynomial += square
-        polynomial.reshape(-1)[:: len(polynomial) + 1] += a
-        x = polynomial @ x if wide else x @ polynomial
-    return x
 
 
 class Shard(NamedTuple):
@@ -177,7 +185,9 @@ def partition(model: Model, optimizer: Adam | Muon, count: int) -> list[list[Sha
         return [[Shard(slice(*bounds[i : i + 2]), None)] for i in range(count)]
 
     def cost(parameter: Parameter) -> int:
-        return min(parameter.shape) * parameter.size
+        inputs, outputs = parameter.shape
+        widths = np.diff([0, *parameter.splits, outputs]).tolist()
+        return sum(min(inputs, width) ** 2 * (inputs + width) for width in widths)
 
     shards: list[list[Shard]] = [[] for _ in range(count)]
     work = [0] * count

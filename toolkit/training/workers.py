@@ -26,7 +26,7 @@ from toolkit.functional.output_loss import LossSums
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
-from toolkit.training.optimizer import Adam, Muon, move_average, partition, sum_of_squares
+from toolkit.training.optimizer import Adam, Map, Muon, move_average, partition, sum_of_squares
 from toolkit.training.task import Share, Task, add_sums
 
 
@@ -94,7 +94,7 @@ class _Worker:
 
     def update(self, step: int, learning_rate: float, scale: float) -> None:
         """Move this worker's shards of the parameters, and of their average."""
-        shared, model = self.shared, self.model
+        shared, model, maps = self.shared, self.model, []
         for stretch, parameter in self.shards:
             theta, gradient = shared.parameters[stretch], shared.gradients[0][stretch]
             moments = tuple(moment[stretch] for moment in shared.moments)
@@ -102,9 +102,12 @@ class _Worker:
                 decayed = max(0, min(model.decayed, stretch.stop) - stretch.start)
                 self.optimizer.update(theta, gradient, moments, step, learning_rate, scale, decayed)
             else:
-                self.optimizer.update_maps(parameter, theta, gradient, moments[0], learning_rate, scale)
-            if shared.average is not None:
-                move_average(shared.average[stretch], theta, step, self.ema)
+                maps.append(Map(parameter, theta, gradient, moments[0]))
+        if maps:
+            self.optimizer.update_maps(maps, learning_rate, scale)
+        if shared.average is not None:
+            for stretch, _ in self.shards:
+                move_average(shared.average[stretch], shared.parameters[stretch], step, self.ema)
 
 
 class Workers:
