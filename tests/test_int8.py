@@ -44,7 +44,7 @@ def test_the_library_refuses_another_type(tiny_model):
 
 def test_float32_is_what_is_loaded_by_itself(tiny_model):
     for model in (toolkit.load(tiny_model).model, toolkit.load_translator(tiny_model, dtype="float32").model):
-        assert model.output.int8 is None
+        assert not model.output.table.quantized
         assert {type(value) for value in model.arrays().values()} == {np.ndarray}
 
 
@@ -89,7 +89,7 @@ def test_copies_and_other_processes_compute_the_same(quantized, tiny_model):
     values = worker._model.arrays()
     for name, value in quantized.model.arrays().items():
         assert np.array_equal(np.asarray(values[name]), np.asarray(value))
-    assert worker._model.output.int8 is not None
+    assert worker._model.output.table.quantized
 
 
 def test_a_damaged_model_is_told_in_int8_too(quantized, tiny_model, tmp_path):

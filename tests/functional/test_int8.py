@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from toolkit.errors import ConfigError
+from toolkit.functional.embedding import embedding
 from toolkit.functional.int8 import Int8Matrix
 from toolkit.functional.linear import linear, linear_backward, product
 
@@ -115,9 +116,17 @@ def test_a_table_is_the_matrix_transposed():
     assert np.array_equal(x @ matrix.T.T, x @ matrix)
 
 
+def test_rows_of_a_table_are_those_of_the_numbers_that_it_stands_for():
+    table = drawn(9, 16, 8, np.float32)[0]
+    matrix, ids = Int8Matrix(table.T, keeps_rows=True).T, np.array([3, 0, 8, 3])
+    assert np.array_equal(embedding(ids, matrix, 2.0)[0], 2 * np.asarray(matrix)[ids])
+    np.testing.assert_allclose(np.asarray(matrix), table, atol=np.abs(table).max() / 254)
+    assert np.abs(np.asarray(matrix) - table).max(axis=1) == pytest.approx(np.abs(table).max(axis=1) / 254, rel=0.3)
+
+
 def test_a_pickled_matrix_is_the_same():
     x, weight = drawn(3, 40, 70, np.float32)
-    for matrix in (Int8Matrix(weight), Int8Matrix(weight).T):
+    for matrix in (Int8Matrix(weight), Int8Matrix(weight[:, :1]), Int8Matrix(weight).T, Int8Matrix(weight, True).T):
         copy = pickle.loads(pickle.dumps(matrix))
         assert copy.shape == matrix.shape
         assert np.array_equal(np.asarray(copy), np.asarray(matrix))

@@ -298,7 +298,7 @@ class _Worker:
             self._model.quantize()
 
     def __reduce__(self) -> tuple:
-        return _Worker, (None, self._where, self._model.output.int8 is not None)
+        return _Worker, (None, self._where, self._model.output.table.quantized)
 
     def __call__(self, arguments: tuple) -> list[list[Hypothesis]]:
         with self._threads.limit(limits=1, user_api="blas"), np.errstate(all="ignore"):

@@ -15,6 +15,7 @@ from toolkit.decoding.cache import Cache, CachedAttention
 from toolkit.decoding.recording import OneCall, Recording, plain, recorder_of
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
+from toolkit.functional.embedding import look_up
 from toolkit.functional.int8 import Int8Matrix
 from toolkit.functional.linear import Packed, pack, product_calls
 from toolkit.functional.positions import rotary
@@ -294,7 +295,7 @@ class _Embedding(Embedding):
     def forward(self, ids: Array, tape: _StepRecording) -> Array:
         table = self.table.data
         out = tape.empty((len(ids), table.shape[1]), table.dtype.type)
-        tape.call(np.take, table, ids, 0, out, "clip")
+        tape.call(look_up, ids, table, out)
         if self.scale != 1.0:
             tape.call(np.multiply, out, self.scale, out)
         return out

@@ -3,9 +3,12 @@
 import numpy as np
 
 from toolkit.functional.arrays import Array, Empty, Saved
+from toolkit.functional.int8 import Int8Matrix
 
 
-def embedding(ids: Array, table: Array, scale: float = 1.0, empty: Empty = np.empty) -> tuple[Array, Saved]:
+def embedding(
+    ids: Array, table: Array | Int8Matrix, scale: float = 1.0, empty: Empty = np.empty
+) -> tuple[Array, Saved]:
     """Every id is replaced by its row of the table:
 
         y_n = scale · table[ids_n]
@@ -13,11 +16,18 @@ def embedding(ids: Array, table: Array, scale: float = 1.0, empty: Empty = np.em
     Shapes: ids (N,) of integers in [0, V), table (V, D) -> y (N, D).
     """
     y = empty((len(ids), table.shape[1]), table.dtype)
-    # mode="clip" writes straight to `out`; the default buffers a copy first. Ids are checked where text becomes ids.
-    np.take(table, ids, axis=0, out=y, mode="clip")
+    look_up(ids, table, y)
     if scale != 1.0:
         y *= scale
     return y, (ids, scale)
+
+
+def look_up(ids: Array, table: Array | Int8Matrix, out: Array) -> None:
+    """Copy rows of a table.  Shapes: ids (N,), table (V, D), out (N, D)."""
+    if isinstance(table, Int8Matrix):
+        table.look_up(ids, out)
+    else:  # the default mode buffers a copy first; ids are checked where text becomes ids
+        np.take(table, ids, axis=0, out=out, mode="clip")
 
 
 def embedding_backward(dy: Array, saved: Saved, table_gradient: Array) -> None:

@@ -29,24 +29,36 @@ Multiply = Callable[..., None]
 class Int8Matrix:
     """A matrix (D, F) in int8, with a scale for every column: `np.matmul(x, matrix, out=y)` multiplies by it.
 
-    Converted to an array it has the numbers that it stands for. Its `T` has the shape of a table (F, D), and multiplies
-    nothing but as its own `T`.
+    Converted to an array it has the numbers that it stands for. Its `T` is a table (F, D), in which rows can be looked
+    up, and multiplies nothing but as its own `T`.
     """
 
-    def __init__(self, weight: Array):
-        """Raises ConfigError where the library is missing, and for a matrix that is too deep."""
+    def __init__(self, weight: Array, keeps_rows: bool = False):
+        """Quantise a matrix.  keeps_rows: of its `T`, to look them up.
+
+        Raises ConfigError where the library is missing, and for a matrix that is too deep.
+        """
         if len(weight) > _DEEPEST:
             raise ConfigError(f"a product over {len(weight)} numbers is too long for int8: use float32")
         largest = np.abs(weight).max(axis=0)
         integers = np.rint(weight * (_MOST / np.maximum(largest, _NEARLY_ZERO)))
-        self._set(integers.astype(np.int8), largest / _MOST, False)
+        self._set(integers.T.astype(np.int8, order="C"), largest / _MOST, keeps_rows)
 
-    def _set(self, integers: Array, scales: Array, is_table: bool) -> None:
-        self._library, self._is_table = _library(), is_table
-        self._packed = self._library.dots_pack(np.ascontiguousarray(integers.T))
+    @classmethod
+    def stored(cls, integers: Array, scales: Array) -> "Int8Matrix":
+        """Make what `parts` gave: a matrix, or a table whose rows are kept."""
+        matrix, is_table = object.__new__(cls), scales.shape == (len(integers), 1)
+        rows = integers if is_table else integers.T
+        matrix._set(np.array(rows, order="C"), np.array(scales.reshape(-1)), is_table)
+        return matrix.T if is_table else matrix
+
+    def _set(self, rows: Array, scales: Array, keeps_rows: bool) -> None:
+        """Take the integers of the table, (F, D), and their scales, (F,)."""
+        self._library, self._is_table = _library(), False
+        self._packed, self._rows = self._library.dots_pack(rows), rows if keeps_rows else None
         self._scales, self._sum_scales = scales, scales / _MOST
-        self.shape, self.dtype = integers.shape[::-1] if is_table else integers.shape, scales.dtype
-        self.nbytes = self._packed.nbytes + 2 * scales.nbytes
+        self.shape, self.dtype = rows.shape[::-1], scales.dtype
+        self.nbytes = self._packed.nbytes + 2 * scales.nbytes + (rows.nbytes if keeps_rows else 0)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -63,17 +75,25 @@ class Int8Matrix:
         vars(twin).update(vars(self), _scales=self._scales * factors, _sum_scales=self._sum_scales * factors)
         return twin
 
-    def _integers(self) -> Array:
-        """Give the integers, (D, F): they are packed, and come back as a product with ones."""
-        ones = np.eye(self.shape[self._is_table], dtype=np.int8)
-        return np.asarray(self._library.dots_packed(ones, self._packed)).astype(np.int8)
+    def look_up(self, ids: Array, out: Array) -> None:
+        """Write rows of a table to `out`.  Shapes: ids (N,), out (N, D)."""
+        np.multiply(self._rows.take(ids, 0, mode="clip"), self._scales.take(ids, mode="clip")[:, None], out)
+
+    def parts(self) -> tuple[Array, Array]:
+        """Give the integers, and the scales that they are multiplied with: (1, F) of a matrix, (F, 1) of a table."""
+        if self._rows is not None:
+            integers = self._rows.T
+        else:  # what is packed comes back as a product with ones
+            ones = np.eye(self.shape[self._is_table], dtype=np.int8)
+            integers = np.asarray(self._library.dots_packed(ones, self._packed)).astype(np.int8)
+        return (integers.T, self._scales[:, None]) if self._is_table else (integers, self._scales[None])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        values = (self._integers() * self._scales).astype(dtype or self.dtype)
-        return values.T if self._is_table else values
+        integers, scales = self.parts()
+        return (integers * scales).astype(dtype or self.dtype)
 
     def __reduce__(self) -> tuple:
-        return _restored, (self._integers(), self._scales, self._is_table)
+        return Int8Matrix.stored, self.parts()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: tuple[Array] | None = None) -> Array:
         if ufunc is not np.matmul or method != "__call__" or inputs[1] is not self:
@@ -156,12 +176,6 @@ def _several_rows(
             np.add(y, bias, y)
 
     return product
-
-
-def _restored(integers: Array, scales: Array, is_table: bool) -> Int8Matrix:
-    matrix = object.__new__(Int8Matrix)
-    matrix._set(integers, scales, is_table)
-    return matrix
 
 
 def _library() -> Any:

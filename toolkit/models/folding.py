@@ -44,7 +44,7 @@ def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear | O
     """Fold the norms of a pre-norm stack, in place; a stack of another kind is left as it is.
 
     Norms and maps of unknown kinds are left too, and those that share parameters with others.
-    entry: what the stack reads. readers: all that read its last norm; none where they are unknown.
+    entry: what the stack reads. readers: all that read its last norm; none: that is left as it is.
     own: gives the parameter that may be changed in place of one that may not; None: all may.
     """
     own = own or (lambda parameter: parameter)
@@ -69,7 +69,7 @@ def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear | O
         for owner, read in places
         if read and known(owner.norm, _NORMS) and all(known(each, (*_LINEAR, Output)) for each in read)
     ]
-    centres = len(folded) == len(places) and all(type(owner.norm) is LayerNorm for owner, _ in folded)
+    centres = len(folded) + (not readers) == len(places) and all(type(each.norm) is LayerNorm for each, _ in places)
     centres = centres and all(known(writer, _LINEAR) for writer in writers)
     if centres:
         entry.dropout = Centring()  # dropout does nothing any more

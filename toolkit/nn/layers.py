@@ -119,6 +119,10 @@ class Embedding(Module):
     def forward(self, ids: Array, tape: Tape) -> Array:
         return tape.result(self, *embedding(ids, self.table.data, self.scale, tape.empty))
 
+    def _quantize(self, shared: set[Parameter]) -> None:
+        if not self.table.quantized:
+            self.table.data = Int8Matrix(self.table.data.T, keeps_rows=True).T
+
     def backward(self, dy: Array, tape: Tape) -> None:
         embedding_backward(dy, tape.pop(self), tape.gradients[self.table])
 
@@ -164,6 +168,9 @@ class LearnedPositions(Module):
         if rows.longest > limit:
             raise ConfigError(f"a sequence of {rows.longest} tokens is longer than the model's {limit} positions")
         return _shifted(self, x, self.embedding.forward(rows.positions, tape), tape)
+
+    def _quantize(self, shared: set[Parameter]) -> None:
+        """Leave the table as it is: it is small, and read at every token."""
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         self.embedding.backward(dy, tape)
@@ -330,19 +337,16 @@ class FeedForward(Module):
 class Output(Module):
     """z = x tableᵀ + b.  Shapes: x (N, D), table (V, D), bias (V,) or None -> (N, V).
 
-    table: an embedding's, where they are tied. That stays as it is where the model is quantised, and `int8` is a copy.
+    table: an embedding's, where they are tied.
     `loss` and `log_probs` never keep the logits of a whole batch; each is followed by `backward`, if the tape keeps.
     """
 
     def __init__(self, table: Parameter, bias: Parameter | None = None):
         self.table, self.bias = table, bias
-        self.int8: Int8Matrix | None = None
 
     def _quantize(self, shared: set[Parameter]) -> None:
-        if self.int8 is None:
-            self.int8 = Int8Matrix(self.table.data.T).T
-        if self.table not in shared:
-            self.table.data = self.int8
+        if not self.table.quantized:
+            self.table.data = Int8Matrix(self.table.data.T, keeps_rows=self.table in shared).T
 
     def logits(self, x: Array, tape: Tape) -> Array:
         """Score all tokens as the next one.  Shapes: (N, D) -> (N, V). No backward follows."""
@@ -378,4 +382,4 @@ class Output(Module):
         return dx
 
     def _values(self) -> tuple[Array, Array | None]:
-        return self.table.data if self.int8 is None else self.int8, self.bias and self.bias.data
+        return self.table.data, self.bias and self.bias.data

@@ -77,7 +77,7 @@ class Module:
         return {name: parameter for parameter, name in names.items()}
 
     def _quantize(self, shared: set[Parameter]) -> None:
-        """Turn the matrices of all linear maps and outputs in it into int8; those shared with others are kept too."""
+        """Turn the matrices of all linear maps, embeddings and outputs in it into int8.  shared: by several of them."""
         for value in vars(self).values():
             for member in value if isinstance(value, list) else [value]:
                 if isinstance(member, Module):
@@ -133,7 +133,7 @@ class Model(Module):
 
     @np.errstate(all="ignore")  # a damaged model shows at its outputs
     def quantize(self) -> None:
-        """Turn the matrices of linear maps and outputs into int8, for good: such a model is not trained any more.
+        """Turn the matrices of linear maps, embeddings and outputs into int8, for good: such a model is not trained.
 
         Norms are folded into them before (see `toolkit.models.folding`).
 
