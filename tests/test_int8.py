@@ -10,6 +10,7 @@ import toolkit
 from tests.conftest import ENGLISH
 from toolkit.decoding.generation import _Worker
 from toolkit.errors import ConfigError, ModelError
+from toolkit.interop import export_model
 from toolkit.models.storage import load_model, save_model
 
 VERBS = ("translate", "generate", "chat", "score", "perplexity")
@@ -24,7 +25,8 @@ def quantized(tiny_model):
 def test_without_the_library_one_sentence_says_what_to_install(run, tiny_model, monkeypatch):
     monkeypatch.setitem(sys.modules, "numkong", None)
     found = run("translate", "--model", tiny_model, "--dtype", "int8", "I am a boy.")
-    assert found.sentence == "toolkit: int8 needs the library numkong: pip install 'numkong>=7.8,<8', the extra fast\n"
+    told = "int8 needs the library numkong: pip install 'numkong>=7.8,<8', the extra fast; float32 needs none"
+    assert found.sentence == f"toolkit: {told}\n"
     assert run("translate", "--model", tiny_model, "--max-new-tokens", 4, "I am a boy.").out
 
 
@@ -33,12 +35,13 @@ def test_another_type_is_refused(run, tmp_path, verb):
     words = [tmp_path / "text.txt"] if verb == "perplexity" else []
     found = run(verb, "--dtype", "int4", *words)
     assert (
-        found.sentence == f"toolkit: --dtype is 'int4': it must be one of float32, int8 (see toolkit {verb} --help)\n"
+        found.sentence
+        == f"toolkit: --dtype is 'int4': it must be one of auto, float32, int8 (see toolkit {verb} --help)\n"
     )
 
 
 def test_the_library_refuses_another_type(tiny_model):
-    with pytest.raises(ConfigError, match=r"dtype is 'float16': it must be one of float32, int8$"):
+    with pytest.raises(ConfigError, match=r"dtype is 'float16': it must be one of auto, float32, int8$"):
         toolkit.load(tiny_model, dtype="float16")
 
 
@@ -90,6 +93,61 @@ def test_copies_and_other_processes_compute_the_same(quantized, tiny_model):
     for name, value in quantized.model.arrays().items():
         assert np.array_equal(np.asarray(values[name]), np.asarray(value))
     assert worker._model.output.table.quantized
+
+
+def test_a_model_that_is_stored_in_int8_is_what_it_is_where_it_is_loaded_so(run, quantized, tiny_model, tmp_path):
+    """By the library and the verbs, in other processes, and in floats without the library."""
+    small, expected = tmp_path / "small", quantized.translate_n(ENGLISH, max_new_tokens=8)
+    count = f"{toolkit.load(tiny_model).model.parameter_count:,}"
+    told = run("export", tiny_model, small, "--dtype", "int8").lines
+    assert told == [f"{small}: {count} parameters, as a model of this toolkit in int8"]
+    stored = toolkit.load(small)
+    found = stored.translate_n(ENGLISH, max_new_tokens=8)
+    assert [[each.log_prob for each in group] for group in found] == [
+        [each.log_prob for each in group] for group in expected
+    ]
+    lines = [best.text for best, *_ in expected]
+    text = "\n".join(ENGLISH).encode()
+    assert run("translate", "--model", small, "--max-new-tokens", 8, stdin=text).lines == lines
+    assert stored.translate(ENGLISH, max_new_tokens=8, workers=2) == lines
+    worker = pickle.loads(pickle.dumps(_Worker(stored.model, str(small))))
+    assert worker._model.output.table.quantized
+    floats = toolkit.load(small, dtype="float32")
+    assert not floats.model.quantized
+    best = expected[0][0]
+    assert floats.score(ENGLISH[0], best.ids).log_prob == pytest.approx(best.log_prob, rel=0.01)
+    assert pickle.loads(pickle.dumps(_Worker(floats.model, str(small))))._model.quantized is False
+    assert f"{count}" in run("models", small).out
+    told = run("info", small)
+    assert "format 3" in told.out
+    assert f"  total                 {count}\n" in told.out
+    assert "weights as F32, I8" in told.out
+    assert "I am a boy" in run("explain", "translate", "--model", small, ENGLISH[0]).out
+
+
+def test_what_is_stored_in_int8_is_for_use_alone(run, quantized, tiny_model, make_gpt, tmp_path, monkeypatch):
+    small, letters = tmp_path / "small", tmp_path / "letters"
+    export_model(tiny_model, small, dtype="int8")
+    export_model(make_gpt(tmp_path / "gpt"), letters, dtype="int8")
+    text = toolkit.load(tmp_path / "gpt", dtype="int8").generate("abc", max_new_tokens=6, do_sample=False)
+    assert toolkit.load(letters).generate("abc", max_new_tokens=6, do_sample=False) == text
+    start = "train", "chat", "--start", letters, "--run", tmp_path / "run"
+    for words in (
+        ("export", small, tmp_path / "new"),
+        ("average", small, small, "--output", tmp_path / "new"),
+        ("train", "translation", "--start", small, "--run", tmp_path / "run"),
+        start,
+        ("train", "preference", "--method", "dpo", *start[2:]),
+    ):
+        assert "is stored in int8, which is neither trained, averaged nor exported: give" in run(*words).sentence
+    for words in ("--half",), ("--to", "hugging-face"):
+        told = run("export", tiny_model, tmp_path / "new", "--dtype", "int8", *words).sentence
+        assert told == "toolkit: --dtype int8 goes without --half, and is not for transformers: leave that out\n"
+    monkeypatch.setitem(sys.modules, "numkong", None)
+    assert "int8 needs the library numkong" in run("export", tiny_model, tmp_path / "new", "--dtype", "int8").sentence
+    assert "float32 needs none" in run("translate", "--model", small, ENGLISH[0]).sentence
+    assert run("translate", "--model", small, "--dtype", "float32", "--max-new-tokens", 4, ENGLISH[0]).code == 0
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_damaged_model_is_told_in_int8_too(quantized, tiny_model, tmp_path):

@@ -13,16 +13,16 @@ from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import load_model, read_model
 from toolkit.tokenization import IdTokenizer, load_tokenizer
 
+# The numbers that linear maps, embeddings and outputs are computed with; "auto": as they are stored.
+Dtype = Literal["auto", "float32", "int8"]
+
 if TYPE_CHECKING:
     from toolkit.language_model import LanguageModel
     from toolkit.translator import Translator
 
-# The numbers that linear maps and outputs are computed with.
-Dtype = Literal["float32", "int8"]
-
 
 def load(
-    path_or_name: str | os.PathLike[str], ids: bool | None = None, dtype: Dtype = "float32"
+    path_or_name: str | os.PathLike[str], ids: bool | None = None, dtype: Dtype = "auto"
 ) -> "Translator | LanguageModel":
     """Read a model from a directory, from a run (its best checkpoint), or by the name of a shipped one ("en-ne").
 
@@ -32,7 +32,8 @@ def load(
     ids: its texts are ids, divided by spaces, in and out (see `IdTokenizer`); a language model reads them as they are,
     without BOS before them. None: a model that has no tokenizer is used so, and no other; False: it is refused.
     dtype: "int8" is faster, and a little less exact: matrices are quantised once they are read, and then take a quarter
-    of the memory. It needs the library numkong, and such a model cannot be trained.
+    of the memory. It needs the library numkong, and such a model cannot be trained. "auto": "int8" for a model that is
+    stored so, which "float32" reads without the library, and "float32" for any other.
 
     Raises ModelError where there is none of that name, where it is damaged or foreign, and for what writes no text: a
     reward model or an auto-encoder; ConfigError for another dtype, and where the library is missing.
@@ -45,7 +46,7 @@ def load(
 def _read(
     directory: Path, path_or_name: str | os.PathLike[str], ids: bool | None, dtype: Dtype
 ) -> "Translator | LanguageModel":
-    model = load_model(directory)
+    model = load_model(directory, int8=dtype != "float32")
     if isinstance(model, AutoEncoder):
         raise ModelError(f"{path_or_name} is an auto-encoder, which reads vectors and writes no text: see toolkit info")
     tokenizer = load_tokenizer(directory)
@@ -72,7 +73,7 @@ def load_translator(
     path_or_name: str | os.PathLike[str],
     instead: str = "toolkit generate",
     ids: bool | None = None,
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
 ) -> "Translator":
     """Read a model as `load` does.  Raises ModelError for one of another kind: its message says to use `instead`."""
     found = load(path_or_name, ids, dtype)
@@ -85,7 +86,7 @@ def load_language_model(
     path_or_name: str | os.PathLike[str],
     instead: str = "toolkit translate",
     ids: bool | None = None,
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
 ) -> "LanguageModel":
     """Read a model as `load` does.  Raises ModelError for one of another kind: its message says to use `instead`."""
     found = load(path_or_name, ids, dtype)

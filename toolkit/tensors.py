@@ -32,7 +32,9 @@ from toolkit.untrusted import (
 
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # those that weights may have
 
-_SIZES = {name: np.dtype(dtype).itemsize for name, dtype in DTYPES.items()}
+INTEGERS = {"I8": "i1"}  # what matrices in int8 are stored as
+
+_SIZES = {name: np.dtype(dtype).itemsize for name, dtype in (DTYPES | INTEGERS).items()}
 _MOST_DIMENSIONS, _MOST_NUMBERS = 32, 1 << 48
 _LENGTH = 8  # bytes
 
@@ -48,15 +50,16 @@ class Tensor(NamedTuple):
     shape: tuple[int, ...]
     start: int  # in the content
 
-    def read(self) -> np.ndarray:
+    def read(self, integers: bool = False) -> np.ndarray:
         """The values, bfloat16 as float32, the others as a view that cannot be written to.
 
-        Raises UnfitError where they are of none of the DTYPES.
+        Raises UnfitError where they are of none of the DTYPES, nor with `integers` of the INTEGERS.
         """
-        if self.dtype not in DTYPES:
+        known = DTYPES | INTEGERS if integers else DTYPES
+        if self.dtype not in known:
             raise UnfitError(f"is stored as {self.dtype}: weights must be float32, float16 or bfloat16")
         count = math.prod(self.shape)
-        raw = np.frombuffer(self.content, DTYPES[self.dtype], count, self.start) if count else np.empty(0, np.float32)
+        raw = np.frombuffer(self.content, known[self.dtype], count, self.start) if count else np.empty(0, np.float32)
         if self.dtype == "BF16":
             raw = (raw.astype(np.uint32) << 16).view(np.float32)
         return raw.reshape(self.shape)
@@ -81,7 +84,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         if math.prod(length or 1 for length in entry["shape"]) > _MOST_NUMBERS:
             raise UnfitError("has a shape that no array has", f"{name:.60}")
         size = math.prod(entry["shape"]) * _SIZES.get(entry["dtype"], 0)
-        if first != end or last < first or (size != last - first and entry["dtype"] in DTYPES):
+        if first != end or last < first or (size != last - first and entry["dtype"] in _SIZES):
             raise UnfitError("does not lie where it should", f"{name:.60}")
         end = last
     if begin + end != len(content):

@@ -134,8 +134,10 @@ def test_a_pickled_matrix_is_the_same():
 
 
 def test_a_sum_that_could_overflow_is_refused():
-    """The deepest matrix that is taken sums up to the largest number of int32, and no further."""
-    deepest = np.ones((2**31 // 127**2, 1), np.float32)
+    """The deepest matrix that is taken sums up to the largest number of int32, also with -128, which files may hold."""
+    deepest = np.ones((2**31 // (127 * 128), 1), np.float32)
+    matrix = Int8Matrix.stored(np.full(deepest.shape, -128, np.int8), np.ones((1, 1), np.float32))
+    assert (deepest.T @ matrix)[0, 0] == pytest.approx(-128 * len(deepest), rel=1e-6)
     assert (deepest.T @ Int8Matrix(deepest))[0, 0] == pytest.approx(len(deepest), rel=1e-6)
     with pytest.raises(ConfigError, match="is too long for int8"):
         Int8Matrix(np.ones((len(deepest) + 1, 1), np.float32))

@@ -86,6 +86,22 @@ def log_probs(model: GPT, text: list[int]) -> np.ndarray:
     return logits[np.arange(len(text) - 1), text[1:]]
 
 
+@pytest.mark.parametrize("name", ["post-norm", "gpt", "gated"])
+def test_a_model_written_in_int8_is_the_rounded_one(name: str, tmp_path: Path) -> None:
+    """Every row by its own scale, the tables too; what CTranslate2 has several names for keeps them."""
+    model = random_model(CONFIGS[name], np.random.default_rng(0), np.float32)
+    write_weights(model, [f"t{index}" for index in range(model.config.vocab_size)], tmp_path, int8=True)
+    _, _, arrays, aliases = read_variables(tmp_path / "model.bin")
+    matrices = {name for name, array in arrays.items() if array.dtype == np.int8 and array.ndim}
+    assert {f"{name}_scale" for name in matrices} == {name for name in arrays if name.endswith("_scale")}
+    assert matrices == {name for name, array in arrays.items() if name.endswith("/weight") and array.ndim == 2}
+    assert {f"{alias}_scale" for alias, of in aliases.items() if of in matrices} <= aliases.keys()
+    ours, found = model.arrays(), read(tmp_path).arrays
+    for name, value in ours.items():
+        largest = np.abs(value).max(axis=1 if name.endswith("table") else 0, keepdims=True)
+        assert (np.abs(found[name] - value) <= 0.501 * largest / 127).all() or value.ndim == 1
+
+
 # Waves in float16 are read as exact ones.
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_a_translator_of_theirs_gives_the_same_log_probabilities(name: str) -> None:

@@ -1,4 +1,5 @@
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from tests.checks import random_model, small_config, small_gpt_config
-from toolkit.errors import ModelError
+from toolkit.errors import ConfigError, ModelError
 from toolkit.models.storage import (
     load_model,
     model_directory,
@@ -63,6 +64,27 @@ def test_half_precision_takes_half_the_room(model: Model, saved: Path, tmp_path:
     assert len(content) - header == 2 * model.parameter_count
 
 
+def test_a_model_in_int8_is_stored_and_read_exactly(model: Model, tmp_path: Path, monkeypatch) -> None:
+    """As it is with the library, in floats without; and nobody reads it who does not expect folded norms."""
+    pytest.importorskip("numkong", reason="numkong, which multiplies in int8, is not installed")
+    model.quantize()
+    save_model(model, tmp_path)
+    loaded = load_model(tmp_path, int8=True)
+    monkeypatch.setitem(sys.modules, "numkong", None)
+    floats = load_model(tmp_path, int8=False)
+    matrices = [name for name, parameter in model.parameters().items() if parameter.quantized]
+    assert len(matrices) > 8
+    assert matrices == [name for name, parameter in loaded.parameters().items() if parameter.quantized]
+    assert loaded.vector.tobytes() == model.vector.tobytes()
+    for name, value in model.arrays().items():
+        assert np.array_equal(np.asarray(loaded.arrays()[name]), np.asarray(value))
+        assert np.array_equal(floats.arrays()[name], np.asarray(value))
+    with pytest.raises(ModelError, match="is stored in int8, which is neither trained, averaged nor exported"):
+        load_model(tmp_path)
+    with pytest.raises(ConfigError, match="needs the library numkong"):
+        load_model(tmp_path, int8=True)
+
+
 def test_saving_twice_gives_the_same_bytes(model: Model, saved: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     again.mkdir()
@@ -115,7 +137,7 @@ DAMAGE = {
     "config is a list": lambda directory: (directory / "config.json").write_text("[1]"),
     "config is cut": lambda directory: (directory / "config.json").write_text('{"format": 1, "ki'),
     "config is a directory": config_as_directory,
-    "another format": change_config(format=3),
+    "another format": change_config(format=4),
     "no format": change_config(format=None),
     "another kind": change_config(kind="lstm"),
     "a kind that is a list": change_config(kind=["seq2seq"]),

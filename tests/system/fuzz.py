@@ -206,6 +206,8 @@ _LIBRARY = (
     )),
 )  # fmt: skip
 _LIBRARY = _LIBRARY if find_spec("tokenizers") else ()
+_INT8 = (Target("small/config.json", _JSON, use_model), Target("small/model.safetensors", _TENSORS, use_model, 20))
+_INT8 = _INT8 if find_spec("numkong") else ()
 _VARIABLES = either(variables, variables, bytes_of_any_file)
 TARGETS = (
     *(Target(f"{model}/config.json", _JSON, use_model, 20) for model in ("translator", "writer")),
@@ -226,6 +228,7 @@ TARGETS = (
         ("model-00001-of-00002.safetensors", _TENSORS), ("added_tokens.json", _JSON),
     )),
     *_LIBRARY,
+    *_INT8,
     *(Target(f"{family}/config.json", _JSON, import_and_export, 6) for family in FAMILIES),
     *(Target(f"{family}/model.safetensors", _TENSORS, import_and_export, 2) for family in FAMILIES),
     Target("bare/tokenizer.json", _JSON, use_model),

@@ -33,6 +33,8 @@ def furnish(room: Path) -> None:
     """Put one good file of every kind into a room."""
     _make_model(room / "translator", max_length=32)
     _make_gpt(room / "writer", positions="learned")
+    if find_spec("numkong"):
+        export_model(room / "translator", room / "small", dtype="int8")
     _make_gpt(room / "half")
     _make_gpt(room / "letters", CharacterTokenizer(f"{TEXT}{ENGLISH}"))
     _make_gpt(room / "bytes", ByteTokenizer())

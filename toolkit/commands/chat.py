@@ -64,7 +64,7 @@ class Chat:
     bad_words: BadWords = ()
     json: bool = False
     """Read and write JSON lines."""
-    dtype: Dtype = "float32"
+    dtype: Dtype = "auto"
     quiet: bool = False
     """Show no notes: what to type, a drawn seed, what was left out, where a reply was cut off."""
     generation: OmitArgPrefixes[ContinuationConfig] = field(default_factory=lambda: ContinuationConfig(do_sample=False))

@@ -151,7 +151,11 @@ class ExplainAttention(DirectedExplanation):
             from toolkit.explain.attention import attention_page
 
             return attention_page(
-                self.directed(load(self.model or "en-ne")), self.text, self.target, self.layer, self.head
+                self.directed(load(self.model or "en-ne", dtype="float32")),
+                self.text,
+                self.target,
+                self.layer,
+                self.head,
             )
         from toolkit.explain.worked import EXAMPLE, worked_page
 
@@ -188,7 +192,7 @@ class ExplainTranslate(DirectedExplanation):
     generation: OmitArgPrefixes[GenerationConfig] = field(default_factory=GenerationConfig)
 
     def page(self) -> Page:
-        translator = self.directed(load_translator(self.model, "toolkit explain generate"))
+        translator = self.directed(load_translator(self.model, "toolkit explain generate", dtype="float32"))
         return translation_page(translator, self.text, self.generation, self.candidates, self.layer, self.head)
 
 
@@ -220,7 +224,7 @@ class ExplainGenerate(MappedExplanation):
     def page(self) -> Page:
         from toolkit.commands.generate import load_writer
 
-        model = load_writer(self.model, "toolkit explain translate")
+        model = load_writer(self.model, "toolkit explain translate", dtype="float32")
         return generation_page(model, self.text, self.generation, self.candidates, self.layer, self.head)
 
 
@@ -252,7 +256,7 @@ class ExplainTraining(DirectedExplanation):
         from toolkit.models.storage import find_model, read_metrics
 
         metrics = read_metrics(find_model(self.model))
-        return training_page(self.directed(load(self.model)), self.texts, metrics, self.learning_rate)
+        return training_page(self.directed(load(self.model, dtype="float32")), self.texts, metrics, self.learning_rate)
 
 
 @dataclass(kw_only=True)
@@ -282,7 +286,9 @@ class ExplainParallel(Explanation):
         def shown(lengths: Iterable[int]) -> Iterable[int]:
             return progress_bar(self.quiet, iterable=lengths, unit="length", dynamic_ncols=True, leave=False)
 
-        model = load_language_model(self.model, "toolkit explain training, which shows a translator both ways")
+        model = load_language_model(
+            self.model, "toolkit explain training, which shows a translator both ways", dtype="float32"
+        )
         return parallel_page(model, self.text, self.lengths, shown)
 
 

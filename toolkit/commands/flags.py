@@ -36,10 +36,10 @@ Ids = Annotated[
     ),
 ]
 Dtype = Annotated[
-    Literal["float32", "int8"],
+    Literal["auto", "float32", "int8"],
     arg(
         help="Numbers that matrices are multiplied in. int8 is faster and a little less exact; it needs the library "
-        "numkong: pip install 'numkong>=7.8,<8'."
+        "numkong: pip install 'numkong>=7.8,<8'. auto: as the model is stored."
     ),
 ]
 Quiet = Annotated[bool, arg(help="Show no progress.")]
@@ -141,7 +141,7 @@ def _sentence(complaint: str, flags: list[str], command: type, arguments: Sequen
     if found := re.search(r"^Unrecognized.*?: *(.+)", complaint, re.MULTILINE):
         return _unknown(found[1].split(", "), flags)
     if found := re.search(r"invalid choice '(.*)' for argument '(.*?)'\. Expected one of (.+)\.", complaint):
-        choices = ", ".join(re.findall("'(.*?)'", found[3]))
+        choices = ", ".join(each for each in re.findall("'(.*?)'", found[3]) if each != "None")  # the default
         return f"{found[2]} is {found[1]!r}: it must be one of {choices}"
     if found := re.search(r"Missing value for argument '(.*?)'", complaint):
         return f"{found[1]} needs a value"

@@ -54,7 +54,7 @@ class Generate:
     json: bool = False
     """Write a JSON object for every prompt: its continuations with ids, tokens, log-probabilities and the score."""
     ids: Ids = False
-    dtype: Dtype = "float32"
+    dtype: Dtype = "auto"
     workers: Workers = None
     batch_size: int = BATCH_SIZE
     """Prompts that are continued at once; all continuations of one are. Changes the speed and the last digits only."""
@@ -110,7 +110,7 @@ def _cut(windows: Iterable[Window | None], size: int) -> Iterator[Window | None]
 
 
 def load_writer(
-    name: str, instead: str = "toolkit translate", ids: bool = False, dtype: Dtype = "float32"
+    name: str, instead: str = "toolkit translate", ids: bool = False, dtype: Dtype = "auto"
 ) -> LanguageModel:
     """Read a model that continues texts; see `load_language_model`.
 

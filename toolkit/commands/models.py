@@ -19,8 +19,10 @@ from toolkit.models.presets import PRESETS
 from toolkit.models.storage import (
     CONFIG_FILE,
     WEIGHTS_FILE,
+    described_model,
     find_model,
     load_model,
+    new_model,
     read_found,
     read_json,
     read_metrics,
@@ -57,7 +59,8 @@ class Info:
 def describe(directory: Path) -> dict[str, Any]:
     """Collect all facts about a model.  Raises ModelError where it is damaged: all of it is read."""
     config, metrics = read_json(directory / CONFIG_FILE), read_metrics(directory)
-    model = load_model(directory)
+    load_model(directory, int8=False)
+    model = described_model(directory)[0]
     tokenizer = None if isinstance(model, AutoEncoder) else load_tokenizer(directory)
     if tokenizer:
         TextModel(model, tokenizer, str(directory))  # which refuses a tokenizer of another model
@@ -65,7 +68,7 @@ def describe(directory: Path) -> dict[str, Any]:
     parts: dict[str, int] = {}
     for name, parameter in model.parameters().items():
         part = name.removeprefix("trunk.").split(".")[0]
-        parts[part] = parts.get(part, 0) + parameter.data.size * parameter.trained
+        parts[part] = parts.get(part, 0) + parameter.size * parameter.trained
     return {
         "model": str(directory),
         "kind": config["kind"],
@@ -255,7 +258,7 @@ class ImportModel:
 
 @dataclass
 class ExportModel:
-    """Write a model, with its tokenizer, as another library reads it.
+    """Write a model, with its tokenizer, as another library reads it, or in int8.
 
     In transformers, AutoTokenizer and AutoModelForSeq2SeqLM or AutoModelForCausalLM then read DIRECTORY with
     from_pretrained, and compute the same; apply_chat_template writes a conversation as toolkit chat sends it. In
@@ -267,23 +270,28 @@ class ExportModel:
         "en-ne exported",
         "stories exported --to ctranslate2",
         "checkpoints/own exported --half",
+        "en-ne small --dtype int8",
     )
 
     model: Positional[Annotated[ModelName, arg(metavar="MODEL")]]
     directory: Positional[Annotated[Path, arg(metavar="DIRECTORY")]]
     """Directory to write; it must not exist yet."""
-    to: Literal["hugging-face", "ctranslate2"] = "hugging-face"
-    """Which library the model is for."""
+    to: Literal["hugging-face", "ctranslate2", "toolkit"] | None = None
+    """Which library the model is for. Default: hugging-face, and with --dtype int8 this one."""
     half: bool = False
     """Store the weights in float16."""
+    dtype: Literal["float32", "int8"] = "float32"
+    """int8 stores matrices in a quarter of the size, for this toolkit or CTranslate2: a little less exact, and not to
+    be trained any more. It needs the library numkong: pip install 'numkong>=7.8,<8'."""
 
     def run(self) -> None:
         from toolkit.interop import export_model
 
-        _report(self.directory, export_model(self.model, self.directory, self.to, self.half), "as")
+        _report(self.directory, export_model(self.model, self.directory, self.to, self.half, self.dtype), "as")
 
 
 def _report(directory: Path, found: "Exchanged", how: str) -> None:
-    emit([f"{directory}: {found.model.parameter_count:,} parameters, {how} {found.name}"])
+    count = new_model(found.model.config).parameter_count  # in int8, norms are parts of other parameters
+    emit([f"{directory}: {count:,} parameters, {how} {found.name}"])
     for note in found.notes:
         tell(f"toolkit: {note}")

@@ -53,7 +53,7 @@ class MeasurePerplexity:
     json: bool = False
     """Print one JSON object instead of text."""
     ids: Ids = False
-    dtype: Dtype = "float32"
+    dtype: Dtype = "auto"
     workers: Workers = None
     quiet: Quiet = False
 

@@ -65,7 +65,7 @@ class Score:
     alignments: Alignments = False
     source_language: SourceLanguage = None
     target_language: TargetLanguage = None
-    dtype: Dtype = "float32"
+    dtype: Dtype = "auto"
     workers: Workers = None
     batch_size: int = BATCH_SIZE
     """Pairs that are scored at once. Changes the speed, not the result."""

@@ -82,7 +82,7 @@ class Translate:
     alignments: Alignments = False
     source_language: SourceLanguage = None
     target_language: TargetLanguage = None
-    dtype: Dtype = "float32"
+    dtype: Dtype = "auto"
     workers: Workers = None
     batch_size: int = BATCH_SIZE
     """Sentences that are translated at once. Changes the speed, not the result."""

@@ -293,7 +293,7 @@ class _Worker:
     """Decodes the share of one process; a spawned one reads the model again."""
 
     def __init__(self, model: Seq2Seq | None, where: str, int8: bool = False):
-        self._model, self._where, self._packed = model or load_model(Path(where)), where, PackedWeights()
+        self._model, self._where, self._packed = model or load_model(Path(where), int8=int8), where, PackedWeights()
         if int8 and model is None:
             self._model.quantize()
 

@@ -20,7 +20,7 @@ from toolkit.functional.arrays import Array
 
 _MOST = 127  # of the integers: -128 is left out, so that there are as many of both signs
 _NEARLY_ZERO = 1e-30  # a column of no larger number is one of zeros
-_DEEPEST = 2**31 // _MOST**2  # matrix of which no sum is beyond int32
+_DEEPEST = 2**31 // (_MOST * 128)  # matrix of which no sum is beyond int32, -128 of a damaged file included
 _ROWS = 64  # are multiplied at once, so that what they are quantised to stays in the cache
 
 Multiply = Callable[..., None]
@@ -38,8 +38,6 @@ class Int8Matrix:
 
         Raises ConfigError where the library is missing, and for a matrix that is too deep.
         """
-        if len(weight) > _DEEPEST:
-            raise ConfigError(f"a product over {len(weight)} numbers is too long for int8: use float32")
         largest = np.abs(weight).max(axis=0)
         integers = np.rint(weight * (_MOST / np.maximum(largest, _NEARLY_ZERO)))
         self._set(integers.T.astype(np.int8, order="C"), largest / _MOST, keeps_rows)
@@ -54,6 +52,8 @@ class Int8Matrix:
 
     def _set(self, rows: Array, scales: Array, keeps_rows: bool) -> None:
         """Take the integers of the table, (F, D), and their scales, (F,)."""
+        if rows.shape[1] > _DEEPEST:
+            raise ConfigError(f"a product over {rows.shape[1]} numbers is too long for int8: use float32")
         self._library, self._is_table = _library(), False
         self._packed, self._rows = self._library.dots_pack(rows), rows if keeps_rows else None
         self._scales, self._sum_scales = scales, scales / _MOST
@@ -183,5 +183,7 @@ def _library() -> Any:
     try:
         import numkong
     except ModuleNotFoundError as error:
-        raise ConfigError("int8 needs the library numkong: pip install 'numkong>=7.8,<8', the extra fast") from error
+        raise ConfigError(
+            "int8 needs the library numkong: pip install 'numkong>=7.8,<8', the extra fast; float32 needs none"
+        ) from error
     return numkong

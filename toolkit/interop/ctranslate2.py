@@ -28,7 +28,7 @@ import numpy as np
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.interop import ctranslate2_spec as spec
-from toolkit.interop.ctranslate2_file import MODEL_FILE, Variables, VariableSource, write_variables
+from toolkit.interop.ctranslate2_file import MODEL_FILE, Variables, VariableSource, quantised, write_variables
 from toolkit.interop.hugging_face_files import OWN_ENTRY, Config, ForeignSettings, own_settings
 from toolkit.interop.mapping import (
     OUTPUT,
@@ -71,20 +71,21 @@ _TOKENS = Items(Text())
 _POSITIONS = 1024
 
 
-def write(model: Model, tokenizer: Tokenizer, directory: Path, half: bool = False) -> None:
-    """Write a model and its tokenizer into an existing directory; `half` stores float16.
+def write(model: Model, tokenizer: Tokenizer, directory: Path, half: bool = False, int8: bool = False) -> None:
+    """Write a model and its tokenizer into an existing directory; `half` stores float16, `int8` matrices so.
 
     SentencePiece models that a translator from elsewhere came with lie beside as what they were.
 
     Raises DataError where a file cannot be written.
     """
-    write_weights(model, distinct([tokenizer.piece(index) for index in range(tokenizer.vocab_size)]), directory, half)
+    tokens = distinct([tokenizer.piece(index) for index in range(tokenizer.vocab_size)])
+    write_weights(model, tokens, directory, half, int8)
     tokenizer.save(directory)
     if isinstance(model, Seq2Seq) and isinstance(tokenizer, ForeignSentencePieceTokenizer):
         write_models(tokenizer, directory)
 
 
-def write_weights(model: Model, tokens: Sequence[str], directory: Path, half: bool = False) -> None:
+def write_weights(model: Model, tokens: Sequence[str], directory: Path, half: bool = False, int8: bool = False) -> None:
     """Write a model without a tokenizer.  tokens: what each id is called, all different.
 
     Raises ModelError where there are more or fewer tokens than the model has.
@@ -95,7 +96,8 @@ def write_weights(model: Model, tokens: Sequence[str], directory: Path, half: bo
     name = _SHARED if isinstance(model, Seq2Seq) else _ALONE
     write_file(directory, f"{name}.json", (json.dumps(list(tokens), ensure_ascii=False, indent=0) + "\n").encode())
     write_json(directory / CONFIG_FILE, _configuration(config, tokens))
-    write_variables(directory / MODEL_FILE, _variables(model), half)
+    variables = _variables(model)
+    write_variables(directory / MODEL_FILE, quantised(variables) if int8 else variables, half)
 
 
 def _configuration(config: Config, tokens: Sequence[str]) -> dict[str, Any]:

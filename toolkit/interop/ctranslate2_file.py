@@ -139,6 +139,20 @@ class _Reader:
         return self._place == len(self._content)
 
 
+def quantised(variables: Variables) -> Variables:
+    """Turn matrices into int8, each row with the scale that brings its largest magnitude to 127."""
+    arrays, names = dict(variables.arrays), set()
+    for name, array in variables.arrays.items():
+        if name.endswith("/weight") and array.ndim == 2:
+            largest = np.abs(array).max(axis=1)
+            scale = np.float32(127) / np.where(largest == 0, np.float32(1), largest)
+            arrays[name] = np.rint(array * scale[:, None]).astype(np.int8)
+            arrays[f"{name}_scale"] = scale
+            names.add(name)
+    scales = {f"{alias}_scale": f"{name}_scale" for alias, name in variables.aliases.items() if name in names}
+    return variables._replace(arrays=arrays, aliases=variables.aliases | scales)
+
+
 def dequantised(variables: Mapping[str, Array], name: str) -> Array:
     """Give a variable in float32: one of int8 or int16 divided by its scale, of which int8 has one for every row.
 

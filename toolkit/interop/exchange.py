@@ -21,14 +21,22 @@ from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
-from toolkit.models.storage import CONFIG_FILE, load_model, read_json, read_metrics, read_model, save_model
+from toolkit.models.storage import (
+    CONFIG_FILE,
+    load_model,
+    read_json,
+    read_metrics,
+    read_model,
+    read_origin,
+    save_model,
+)
 from toolkit.nn.module import Model
 from toolkit.tokenization import IdTokenizer, SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.tokenization.foreign import ForeignTokenizer
 from toolkit.tokenization.ids import shown_pieces
 from toolkit.tokenization.special import ASSISTANT, BOS, END, EOS, PAD, SPECIAL_TOKENS, UNK
 
-Format = Literal["hugging-face", "ctranslate2"]
+Format = Literal["hugging-face", "ctranslate2", "toolkit"]
 
 _NO_TEMPLATE = (
     "no chat template is written: a plain one joins all messages to one text, of which this tokenizer, which is from "
@@ -74,25 +82,41 @@ def import_model(
 def export_model(
     model: str | os.PathLike[str],
     directory: str | os.PathLike[str],
-    to: Format = "hugging-face",
+    to: Format | None = None,
     half: bool = False,
+    dtype: Literal["float32", "int8"] = "float32",
 ) -> Exchanged:
     """Write a model of ours, given as `load` takes it, in the format of another library, its tokenizer too.
 
-    half: float16. For transformers, an imported model gets back the order of tokens that it came with. Of what PPO has
-    trained, only the language model leaves.
+    to: "toolkit" is our own, None: that where dtype is "int8", and that of transformers where not. half: float16.
+    dtype: "int8" stores matrices so, a quarter of the size. For transformers, an imported model gets back the order of
+    tokens that it came with. Of what PPO has trained, only the language model leaves.
 
     Raises ModelError where the other library has no model that computes the same, which goes for reward models and
-    auto-encoders too, ConfigError where the directory exists already.
+    auto-encoders too, ConfigError where the directory exists already, and for int8 where transformers is to read it or
+    the library that multiplies so is missing.
     """
-    if to not in get_args(Format):
+    if to not in (None, *get_args(Format)):
         raise ConfigError(f"to is {to!r}: it must be one of {', '.join(get_args(Format))}")
+    if dtype not in ("float32", "int8"):
+        raise ConfigError(f"dtype is {dtype!r:.40}: it must be float32 or int8")
+    to = to or ("toolkit" if dtype == "int8" else "hugging-face")
+    if dtype == "int8" and (half or to == "hugging-face"):
+        raise ConfigError("--dtype int8 goes without --half, and is not for transformers: leave that out")
     directory = Path(directory)
     check_new_directory(directory, "DIRECTORY")
     loaded, tokenizer, notes, metrics = read_model(model, _read_ours)
     with new_directory(directory) as new:
+        if to == "toolkit":
+            if dtype == "int8":
+                loaded.quantize()
+                command = ["toolkit", "export", str(model), str(directory), "--dtype", dtype]
+                metrics = read_model(model, read_origin) | {"command": shlex.join(command)}  # scores are of floats
+            save_model(loaded, new, metrics, half)
+            tokenizer.save(new)
+            return Exchanged(loaded, f"a model of this toolkit in {'float16' if half else dtype}", notes)
         if to == "ctranslate2":
-            ctranslate2.write(loaded, tokenizer, new, half)
+            ctranslate2.write(loaded, tokenizer, new, half, dtype == "int8")
             return Exchanged(loaded, _ctranslate2_name(loaded), notes + _how_to_tokenize(loaded, tokenizer))
         order = None
         if isinstance(tokenizer, ForeignTokenizer):

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from safetensors.numpy import save
 from toolkit.display import meant
 from toolkit.errors import ConfigError, ModelError, ToolkitError
 from toolkit.files import atomic_writer
+from toolkit.functional.int8 import Int8Matrix
 from toolkit.models import older
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.gpt import GPT, GPTConfig
@@ -30,14 +31,15 @@ from toolkit.untrusted import LIKE, OBJECT, SETTINGS_BYTES, Record, Schema, Unfi
 
 Found, Result = TypeVar("Found"), TypeVar("Result")
 
-FORMAT_VERSION = 2
+FORMAT_VERSION, INT8_VERSION = 2, 3
 CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
 
 _PASSED_ON = "imported_from", "generation", "languages"  # metrics that export reads, or `toolkit models`
 _NAME_BYTES = 1 << 12  # of a file that names a checkpoint
 _MOST_REPLACED = 10  # so often another checkpoint may take the place of the one that is read
 _NO_SIZES = ("max_length", "rotary_original_length")  # numbers of a config that ask for no memory
-_STORED = ("F32", "F16", "F64")
+_STORED, _STORED_IN_INT8 = ("F32", "F16", "F64"), ("F32", "I8")
+_SCALES = ".scales"  # behind the name of a matrix in int8: what its integers are multiplied with
 
 # Every kind of model that a directory can hold, by the name in its config.json.
 _KINDS = {
@@ -52,12 +54,19 @@ _KINDS = {
 def save_model(model: Model, directory: Path, metrics: dict[str, Any] | None = None, half: bool = False) -> None:
     """Write config, weights and metrics into an existing directory; `half` stores float16.
 
+    Of a model in int8, whose norms are folded, integers and scales are written, and the rest as float32.
     Callers that replace a directory write a new one and rename it: see `toolkit.files.replaced_directory`.
     """
-    dtype = np.float16 if half else np.float32
-    arrays = {name: np.ascontiguousarray(value, dtype=dtype) for name, value in model.arrays().items()}
+    dtype, arrays = np.float16 if half else np.float32, {}
+    for name, value in model.arrays().items():
+        if isinstance(value, Int8Matrix):
+            value, arrays[name + _SCALES] = map(np.ascontiguousarray, value.parts())
+            arrays[name] = value
+        else:
+            arrays[name] = np.ascontiguousarray(value, dtype=dtype)
     (directory / WEIGHTS_FILE).write_bytes(save(arrays))  # `save_file` would hide it from all other users
-    config = {"format": FORMAT_VERSION, "kind": model.kind, "model": dataclasses.asdict(model.config)}
+    version = INT8_VERSION if model.quantized else FORMAT_VERSION
+    config = {"format": version, "kind": model.kind, "model": dataclasses.asdict(model.config)}
     write_json(directory / CONFIG_FILE, config)
     save_metrics(directory, metrics or {})
 
@@ -145,19 +154,70 @@ def holds_a_model(path: Path) -> bool:
     return any((path / name).is_file() for name in (CONFIG_FILE, "best", "last"))
 
 
-def load_model(directory: Path, dtype: type = np.float32) -> Model:
-    """Read a model back.  Raises ModelError where the directory is missing, damaged, foreign or of another version."""
+def load_model(directory: Path, dtype: type = np.float32, int8: bool | None = None) -> Model:
+    """Read a model back.
+
+    int8: of a model that is stored in int8, True: its matrices stay so; False: all are floats; None: it is refused,
+    as by all that is not made for the folded norms that it has.
+
+    Raises ModelError where the directory is missing, damaged, foreign or of another version, ConfigError where matrices
+    stay in int8 and the library for that is missing.
+    """
+    if int8 is None:
+        refuse_int8(directory)
     model, arrays = described_model(directory)
-    model.check_arrays(arrays, str(directory / WEIGHTS_FILE))
-    model.allocate(dtype)
-    model.load_arrays(arrays, str(directory / WEIGHTS_FILE))
+    where = str(directory / WEIGHTS_FILE)
+    if _is_in_int8(directory):
+        arrays = _matrices(model, arrays, where, dtype, bool(int8))
+        model.allocate(dtype)
+        model.fold()
+    else:
+        model.check_arrays(arrays, where)
+        model.allocate(dtype)
+    model.load_arrays(arrays, where)
     return model
+
+
+def _is_in_int8(directory: Path) -> bool:
+    return model_format(read_json(directory / CONFIG_FILE), directory) == INT8_VERSION
+
+
+def refuse_int8(directory: Path) -> None:
+    """Raises ModelError for a model that is stored in int8, by all that is not made for the folded norms it has."""
+    if _is_in_int8(directory):
+        what = "which is neither trained, averaged nor exported: give the model that it was made from"
+        raise ModelError(f"{directory} is stored in int8, {what}")
+
+
+def _matrices(model: Model, arrays: dict[str, np.ndarray], where: str, dtype: type, int8: bool) -> dict[str, Any]:
+    """Put integers and scales together, to matrices in int8 or floats.  Raises ModelError where they do not fit."""
+    found: dict[str, Any] = {name: array for name, array in arrays.items() if not name.endswith(_SCALES)}
+    for name, parameter in model.parameters().items():
+        if len(parameter.shape) < 2:
+            continue
+        integers, scales = arrays.get(name), arrays.get(name + _SCALES)
+        if integers is None or integers.shape != parameter.shape:
+            raise ModelError(f"{where}: {name} is missing, or of another shape than the model expects")
+        if scales is None and integers.dtype.kind == "f":
+            continue
+        shape = (len(integers), 1) if name.endswith("table") else (1, integers.shape[1])
+        is_whole = scales is not None and scales.shape == shape and integers.dtype == np.int8
+        if not is_whole or scales.dtype.kind != "f" or not np.isfinite(scales).all():
+            raise ModelError(f"{where}: {name} has no scales that fit its integers: copy the whole model again")
+        scales = scales.astype(dtype)
+        found[name] = Int8Matrix.stored(integers, scales) if int8 else integers * scales
+    if odd := next(
+        (name for name in arrays if name.endswith(_SCALES) and name.removesuffix(_SCALES) not in found), None
+    ):
+        raise ModelError(f"{where}: {odd} has scales and no integers: copy the whole model again")
+    return found
 
 
 def described_model(directory: Path) -> tuple[Model, dict[str, np.ndarray]]:
     """Make the model of a directory, without values, and map those.  Raises as `load_model`, which looks at them."""
     config = read_json(directory / CONFIG_FILE)
-    is_older = model_format(config, directory) != FORMAT_VERSION
+    version = model_format(config, directory)
+    is_older = version in older.FORMATS
     if config.get("kind") not in list(_KINDS):  # a list: JSON may hold what cannot be hashed
         raise ModelError(f"{directory / CONFIG_FILE} describes a model of kind {config.get('kind')!r}, unknown here")
     model_class, config_class = _KINDS[config["kind"]]
@@ -165,7 +225,7 @@ def described_model(directory: Path) -> tuple[Model, dict[str, np.ndarray]]:
     if is_older and isinstance(settings, dict):
         settings = older.renamed_settings(settings)
     model_config = _config_from(config_class, settings, directory / CONFIG_FILE)
-    arrays = read_arrays(directory / WEIGHTS_FILE)
+    arrays = read_arrays(directory / WEIGHTS_FILE, stored=_STORED_IN_INT8 if version == INT8_VERSION else _STORED)
     if is_older:
         arrays = {older.parameter_name(name): array for name, array in arrays.items()}
     if is_larger(model_config, len(arrays), sum(array.size for array in arrays.values())):
@@ -176,11 +236,11 @@ def described_model(directory: Path) -> tuple[Model, dict[str, np.ndarray]]:
 def model_format(config: dict[str, Any], directory: Path) -> int:
     """Return the format that a config.json names.  Raises ModelError where it is not read here."""
     found = config.get("format")
-    if type(found) is int and found in (*older.FORMATS, FORMAT_VERSION):
+    if type(found) is int and found in (*older.FORMATS, FORMAT_VERSION, INT8_VERSION):
         return found
     told = f"format {found!r}" if "format" in config else "no format"
     elsewhere = "" if "format" in config else ", and toolkit import reads models from elsewhere"
-    versions = f"{older.FORMATS[0]} to {FORMAT_VERSION}"
+    versions = f"{older.FORMATS[0]} to {INT8_VERSION}"
     raise ModelError(f"{directory / CONFIG_FILE} has {told}: this version reads formats {versions}{elsewhere}")
 
 
@@ -253,16 +313,16 @@ def _config_from(config_class: type, values: Any, where: Path) -> Any:
         raise ModelError(f"{where} is damaged or from another version: {error}") from None
 
 
-def read_arrays(path: Path, whole: str = "model") -> dict[str, np.ndarray]:
+def read_arrays(path: Path, whole: str = "model", stored: Collection[str] = _STORED) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file of ours, mapped: they cannot be written to.
 
     Raises ModelError where it is missing, damaged, or of other types than are written here; see `read_json`.
     """
     with reading(path, f"{path.parent} is not a {whole}: it has no {path.name}", whole):
         tensors = read_tensors(path)
-        if odd := next((name for name, tensor in tensors.items() if tensor.dtype not in _STORED), None):
+        if odd := next((name for name, tensor in tensors.items() if tensor.dtype not in stored), None):
             raise ModelError(
                 f"{path}: {odd} is stored as {tensors[odd].dtype}, and this toolkit writes float32 and float16: "
                 "convert it, or toolkit import the model that it comes from"
             )
-        return {name: tensor.read() for name, tensor in tensors.items()}
+        return {name: tensor.read("I8" in stored) for name, tensor in tensors.items()}

@@ -131,6 +131,10 @@ class Model(Module):
         if "decayed" in state:  # it had been allocated
             self._gather()
 
+    @property
+    def quantized(self) -> bool:
+        return any(parameter.quantized for parameter in self.parameters().values())
+
     @np.errstate(all="ignore")  # a damaged model shows at its outputs
     def quantize(self) -> None:
         """Turn the matrices of linear maps, embeddings and outputs into int8, for good: such a model is not trained.
@@ -139,10 +143,15 @@ class Model(Module):
 
         Raises ConfigError where the library is missing; see `Int8Matrix`.
         """
-        if not any(parameter.quantized for parameter in self.parameters().values()):
+        if not self.quantized:
             self._fold()
         uses = Counter(parameter for _, parameter in self._walk(""))
         self._quantize({parameter for parameter, count in uses.items() if count > 1})
+        self._gather()
+
+    def fold(self) -> None:
+        """Fold norms into the maps that read them (see `toolkit.models.folding`)."""
+        self._fold()
         self._gather()
 
     def _fold(self) -> None:
@@ -187,8 +196,13 @@ class Model(Module):
         Raises ModelError.
         """
         self.check_arrays(arrays, where)
-        for name, value in self.arrays().items():
-            value[...] = arrays[name]
+        for name, parameter in self.parameters().items():
+            if isinstance(arrays[name], Int8Matrix):
+                parameter.data = arrays[name]
+            else:
+                parameter.data[...] = arrays[name]
+        if self.quantized:
+            self._gather()
 
     def check_arrays(self, arrays: dict[str, Array], where: str) -> None:
         """Raises ModelError where `load_arrays` would.  Needs no allocated parameters."""
@@ -200,6 +214,8 @@ class Model(Module):
         for name, parameter in own.items():
             if arrays[name].shape != parameter.shape:
                 raise ModelError(f"{where}: {name} has shape {arrays[name].shape}, the model expects {parameter.shape}")
+            if isinstance(arrays[name], Int8Matrix):
+                continue
             if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
                 raise ModelError(f"{where}: {name} contains values that are not finite floating-point numbers")
 

@@ -22,7 +22,7 @@ from toolkit.evaluation import replies
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT
 from toolkit.models.reward import RewardConfig, RewardModel, copy_values, settings_like
-from toolkit.models.storage import read_model, read_origin
+from toolkit.models.storage import read_model, read_origin, refuse_int8
 from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PPOTrainer, RewardTask, normalized_score
 from toolkit.preference.replies import divergence
 from toolkit.preference.reward import read_judge
@@ -107,6 +107,7 @@ class Settings(Recipe):
 
 def train(recipe: Settings, command: str = "") -> Run:
     """Train once: from pairs of replies to a model, and how it replies before and after."""
+    read_model(recipe.start, refuse_int8)
     chat = load_language_model(recipe.start)
     if chat.model.config.template == "none":
         raise ModelError(f"{recipe.start} was not taught to converse: fine-tune it with toolkit train chat first")

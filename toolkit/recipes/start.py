@@ -14,7 +14,7 @@ from toolkit.errors import ConfigError, ModelError
 from toolkit.models.gpt import ABSENT, GPTConfig
 from toolkit.models.reward import ActorCriticConfig, settings_like
 from toolkit.models.seq2seq import Seq2SeqConfig
-from toolkit.models.storage import described_model, read_model, read_origin
+from toolkit.models.storage import described_model, read_model, read_origin, refuse_int8
 from toolkit.nn.module import Model
 from toolkit.text_model import TextModel
 from toolkit.tokenization import ByteTokenizer, Tokenizer
@@ -49,6 +49,7 @@ def read_start(name: str, kind: type) -> Start:
     load, other_recipe = _LOADERS[kind]
 
     def read(directory: Path) -> Start:
+        refuse_int8(directory)
         found = load(directory, other_recipe)
         if found.by_ids:
             told = "has no tokenizer, without which nothing can be learned from text"
@@ -63,6 +64,7 @@ def config_of_start(name: str, kind: type) -> Any:
 
     Raises ModelError where there is no model of this kind.
     """
+    read_model(name, refuse_int8)
     config = read_model(name, described_model)[0].config
     if kind is GPTConfig and type(config) is ActorCriticConfig:
         return settings_like(GPTConfig, config)

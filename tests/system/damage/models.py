@@ -4,12 +4,13 @@ import json
 import pickle
 import struct
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from safetensors.numpy import save
 
-from tests.system.damage.room import Harm, Kind, arrays, both, change, cut, directory, edit, link, remove, write
+from tests.system.damage.room import Harm, Kind, arrays, both, change, copy, cut, directory, edit, link, remove, write
 from tests.system.damage.texts import zipped
 
 CONFIG, WEIGHTS, TOKENIZER, METRICS = (
@@ -112,7 +113,7 @@ KINDS: dict[str, Harm] = {
     "config.json is nested without end": write(CONFIG, "[" * 100_000),
     "config.json is gone to zeros": change(CONFIG, lambda content: bytes(len(content))),
     "config.json of Marian": write(CONFIG, json.dumps(MARIAN)),
-    "another format": top(format=3),
+    "another format": top(format=4),
     "a format in words": top(format="one"),
     "no format": edit(CONFIG, lambda config: [config.pop("format"), None][1]),
     "another kind of model": top(kind="toaster"),
@@ -228,7 +229,55 @@ INFO = {
 }
 
 
+SMALL = "small/model.safetensors"
+MATRIX, TABLE = "encoder.blocks.0.attention.layer.output.weight", "source.embedding.table"
+
+
+def stored(**values: Callable[[dict[str, np.ndarray]], Any]) -> Harm:
+    return arrays(SMALL, lambda tensors: tensors.update({name: how(tensors) for name, how in values.items()}))
+
+
+def lost(name: str) -> Harm:
+    return arrays(SMALL, lambda tensors: [tensors.pop(name), None][1])
+
+
+IN_INT8: dict[str, tuple[Harm, str]] = {
+    "integers without scales": (lost(f"{MATRIX}.scales"), f"{MATRIX} has no scales that fit its integers"),
+    "scales without integers": (lost(MATRIX), f"{MATRIX} is missing"),
+    "scales of nothing": (stored(**{"new.scales": lambda _: np.ones((1, 3), np.float32)}), "new.scales"),
+    "scales of rows for those of columns": (
+        stored(**{f"{MATRIX}.scales": lambda tensors: np.ascontiguousarray(tensors[f"{MATRIX}.scales"].T)}),
+        "no scales that fit",
+    ),
+    "scales that are not finite": (
+        stored(**{f"{TABLE}.scales": lambda tensors: tensors[f"{TABLE}.scales"] * np.float32(np.nan)}),
+        "no scales that fit",
+    ),
+    "scales that are integers": (
+        stored(**{f"{TABLE}.scales": lambda tensors: tensors[f"{TABLE}.scales"].astype(np.int8)}),
+        "no scales that fit",
+    ),
+    "integers of another shape": (stored(**{TABLE: lambda tensors: tensors[TABLE][:-1].copy()}), "another shape"),
+    "integers for a bias": (
+        stored(**{MATRIX.replace("weight", "bias"): lambda _: np.ones(16, np.int8)}),
+        "not finite floating-point numbers",
+    ),
+    "floats of half precision": (
+        stored(**{MATRIX: lambda tensors: tensors[MATRIX].astype(np.float16)}),
+        "is stored as F16",
+    ),
+    "a model in int8 that says it is none": (edit("small/config.json", lambda config: config.update(format=2)), "I8"),
+    "a model that says it is in int8": (copy(SMALL, WEIGHTS), "small"),
+    "an int8 model cut short": (cut(SMALL, 0.9), "does not end where its tensors do"),
+}
+
+
+IN_INT8_READERS = "translate --max-new-tokens 2 --model small hello", "info small"
+
+
 def kinds() -> Iterator[Kind]:
+    for number, (name, (harm, says)) in enumerate(IN_INT8.items() if find_spec("numkong") else ()):
+        yield Kind(name, IN_INT8_READERS[number % 2], says, harm, needs="model")
     for number, (name, harm) in enumerate(KINDS.items()):
         yield Kind(name, READERS[number % len(READERS)], "model", harm)
     for name, (command, harm) in OVERFLOW.items():

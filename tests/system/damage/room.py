@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -22,6 +23,7 @@ from tests.conftest import ENGLISH, NEPALI
 from toolkit.cli import main
 from toolkit.commands.flags import parse_flags
 from toolkit.commands.train import run_recipe
+from toolkit.interop import export_model
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer
 
 # The kinds of recipes by the words that stand for them in a command, and their scripts.
@@ -215,6 +217,8 @@ def furnish(room: Path, make_model: Callable[..., Path], make_gpt: Callable[...,
     write("old.txt", "precious\n")(room)
     make_model(room / "model")
     make_model(room / "other", norm_position="post")
+    if find_spec("numkong"):
+        export_model(room / "model", room / "small", dtype="int8")
     make_gpt(room / "gpt")
     make_gpt(room / "plain", begin=False)
     write("tales/one.txt", "She eats rice.\n\nI am a boy.\n")(room)
