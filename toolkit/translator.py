@@ -19,7 +19,7 @@ from toolkit.decoding import (
 )
 from toolkit.decoding.generation import SENTENCES_AT_ONCE as BATCH_SIZE
 from toolkit.decoding.generation import SharedDecoding
-from toolkit.decoding.step import PackedWeights
+from toolkit.decoding.weights import PackedWeights
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
 from toolkit.models.seq2seq import Seq2Seq

@@ -28,7 +28,7 @@ class Told:
         """Read any number of tokens, as the ordinary forward does."""
         rows = self.cache.rows(np.array(lengths))
         key = self.generator.standard_normal((rows.total, WIDTH))
-        keys, values = self.cache.extend(self.owner, key, -key, rows)
+        keys, values = np.split(self.cache.extend(self.owner, np.hstack([key, -key]), rows), 2, axis=2)
         self.cache.advance(np.array(lengths))
         for text, part in zip(self.texts, np.split(key, rows.starts[1:]), strict=True):
             text += part.tolist()
@@ -41,10 +41,11 @@ class Told:
         """Read one token of every sequence."""
         key = self.generator.standard_normal((len(self.texts), WIDTH))
         new, read = self.cache.begin_step(np.float64)
-        keys, values = self.cache.room(self.owner, key)
+        both = np.hstack([key, -key])
+        stored = self.cache.room(self.owner, both)
+        keys, values = np.split(stored, 2, axis=2)
         count, texts = len(self.texts), self.cache.texts
-        keys[:, new] = key.reshape(texts, -1, WIDTH)
-        values[:, new] = -key.reshape(texts, -1, WIDTH)
+        stored[:, new] = both.reshape(texts, -1, 2 * WIDTH)
         self.cache.end_step()
         if read is None:
             read = np.ones((texts, count // texts, new.stop))

@@ -25,6 +25,9 @@ class Emulated(Int8Matrix):
     def T(self):  # noqa: N802
         return Emulated(self.values.T)
 
+    def scaled(self, factors):
+        return Emulated(self.values * factors)
+
     def __array_ufunc__(self, ufunc, method, x, _, out):
         largest = np.abs(x).max(axis=1, keepdims=True)
         out[0][...] = (np.rint(x * (127 / largest)) * (largest / 127)) @ self.values

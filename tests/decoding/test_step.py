@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from toolkit.decoding.cache import Cache
-from toolkit.decoding.step import PackedWeights, Step
+from toolkit.decoding.step import Step
+from toolkit.decoding.weights import PackedWeights
 from toolkit.models.seq2seq import source_rows
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape

@@ -58,12 +58,12 @@ def logits(model):
 
 
 def norms(stack):
-    return [part.norm for block in stack.blocks for part in vars(block).values()] + [stack.norm]
+    return [part.norm for block in stack.blocks for part in vars(block).values()]
 
 
 def is_plain(norm):
-    """True where all that is left of a norm is the division by the root of a mean square."""
-    return type(norm) is RMSNorm and (norm.gain.data == 1).all()
+    """True where all that is left of a norm is the division by a row's length."""
+    return type(norm) is RMSNorm and (norm.gain.data == 1 / 4).all()
 
 
 @pytest.mark.parametrize("settings", SEQ2SEQ)
@@ -73,8 +73,9 @@ def test_a_folded_translator_computes_the_same(settings):
     model._fold()
     np.testing.assert_allclose(logits(model), expected, rtol=1e-11, atol=1e-11)
     folded = "norm_position" not in settings
-    found = [is_plain(norm) for stack in (model.encoder, model.decoder) for norm in norms(stack)]
-    assert found == 11 * [folded] + [False]  # what the output reads keeps its gain and bias, and the table stays shared
+    assert [is_plain(norm) for stack in (model.encoder, model.decoder) for norm in norms(stack)] == 10 * [folded]
+    assert is_plain(model.encoder.norm) == folded
+    assert type(model.decoder.norm) is (LayerNorm if folded else type(None))
     assert (model.output.table is model.target.embedding.table) is (settings.get("tie") != "none")
 
 
@@ -84,7 +85,7 @@ def test_a_folded_language_model_computes_the_same(settings):
     expected = logits(model)
     model._fold()
     np.testing.assert_allclose(logits(model), expected, rtol=1e-11, atol=1e-11)
-    assert list(map(is_plain, norms(model.trunk.decoder))) == 4 * [True] + [False]
+    assert list(map(is_plain, norms(model.trunk.decoder))) == 4 * [True]
 
 
 def test_a_module_of_another_kind_is_left_and_the_stream_has_its_mean():
@@ -96,8 +97,8 @@ def test_a_module_of_another_kind_is_left_and_the_stream_has_its_mean():
     np.testing.assert_allclose(logits(model), expected, rtol=1e-11, atol=1e-11)
     assert part.norm is norm
     assert np.array_equal(norm.gain.data, gain)
-    others = [each for each in norms(model.trunk.decoder)[:-1] if each is not norm]
-    assert all(type(each) is LayerNorm and each.bias is None and (each.gain.data == 1).all() for each in others)
+    others = [each for each in norms(model.trunk.decoder) if each is not norm]
+    assert all(type(each) is LayerNorm and each.bias is None and (each.gain.data == 1 / 4).all() for each in others)
 
 
 def test_a_block_of_another_kind_is_left():
@@ -134,7 +135,7 @@ def test_parameters_of_ones_own_leave_the_model_as_it_is():
     before, expected = model.vector.copy(), logits(model)
     kept = {id(each): each for each in model.parameters().values()}
     trunk, output = copy.deepcopy((model.trunk, model.output), kept)
-    fold_norms(trunk.input, trunk.decoder, [output], own)
+    fold_norms(trunk.input, trunk.decoder, own=own)
     assert np.array_equal(model.vector, before)
     model.trunk, model.output = trunk, output
     np.testing.assert_allclose(logits(model), expected, rtol=1e-11, atol=1e-11)

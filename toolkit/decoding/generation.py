@@ -15,7 +15,7 @@ from toolkit.decoding.hypothesis import Hypothesis, Observer
 from toolkit.decoding.logits_processors import BadWords, Constraints, LogitsProcessors
 from toolkit.decoding.loop import GenerationLoop, StoppingCriteria, check_stopping, decode
 from toolkit.decoding.state import DecoderState, GPTState, PrefixCache, Seq2SeqState
-from toolkit.decoding.step import PackedWeights
+from toolkit.decoding.weights import PackedWeights
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq

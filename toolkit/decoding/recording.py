@@ -46,6 +46,9 @@ class Recording(Tape):
         if not done:
             operation()
 
+    def __len__(self) -> int:
+        return len(self._operations)
+
     def replay(self) -> None:
         """Do all operations again."""
         for operation in self._operations:
@@ -132,21 +135,49 @@ class OneCall(Module):
         return out
 
 
-def recorder_of(module: Module, kinds: Mapping[type[Module], type[Module]]) -> Module:
+def recorder_of(
+    module: Module,
+    kinds: Mapping[type[Module], type[Module]],
+    prepare: Callable[[Module], None] | None = None,
+) -> Module:
     """Copy a tree of modules, with some that record in place of others.
 
     kinds: the class that stands for a class of modules, by that class; `OneCall` for a module with no modules in it
     whose class is not among them. A copy has the attributes of its module, and the module itself as `original`.
+    prepare: changes modules of a copy of the tree before, but not the parameters in them, which are the tree's own.
     """
-    children = {
+    originals: dict[Module, Module] = {}
+
+    def copied(module: Module) -> Module:
+        twin = _rebuilt(module, type(module), copied)
+        originals[twin] = module
+        return twin
+
+    def recording(module: Module) -> Module:
+        kind = kinds.get(type(module)) or (type(module) if _members(module) else OneCall)
+        twin = _rebuilt(module, kind, (lambda leaf: leaf) if kind is OneCall else recording)
+        twin.original = originals.get(module, module)
+        return twin
+
+    if prepare is not None:
+        module = copied(module)
+        prepare(module)
+    return recording(module)
+
+
+def _rebuilt(module: Module, kind: type[Module], copied: Callable[[Module], Module]) -> Module:
+    """Make a module of this kind that has all attributes of another one, its modules as copies."""
+    twin = object.__new__(kind)
+    vars(twin).update(vars(module))
+    for name, value in _members(module).items():
+        setattr(twin, name, [copied(each) for each in value] if isinstance(value, list) else copied(value))
+    return twin
+
+
+def _members(module: Module) -> dict[str, Any]:
+    """List the attributes of a module that are modules, or lists of them."""
+    return {
         name: value
         for name, value in vars(module).items()
         if isinstance(value, Module) or (isinstance(value, list) and any(isinstance(x, Module) for x in value))
     }
-    kind = kinds.get(type(module)) or (type(module) if children else OneCall)
-    twin = object.__new__(kind)
-    vars(twin).update(vars(module), original=module)
-    for name, value in children.items() if kind is not OneCall else ():
-        several = isinstance(value, list)
-        setattr(twin, name, [recorder_of(x, kinds) for x in value] if several else recorder_of(value, kinds))
-    return twin

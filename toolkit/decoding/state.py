@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolkit.decoding.cache import Cache
-from toolkit.decoding.step import PackedWeights, Step
+from toolkit.decoding.step import Step
+from toolkit.decoding.weights import PackedWeights
 from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT

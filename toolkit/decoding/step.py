@@ -12,19 +12,20 @@ from functools import cached_property, partial
 import numpy as np
 
 from toolkit.decoding.cache import Cache, CachedAttention
-from toolkit.decoding.recording import OneCall, Recording, plain, recorder_of
+from toolkit.decoding.recording import Recording, plain
+from toolkit.decoding.weights import PackedWeights
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
 from toolkit.functional.embedding import look_up
 from toolkit.functional.int8 import Int8Matrix
-from toolkit.functional.linear import Packed, pack, product_calls
-from toolkit.functional.positions import rotary
+from toolkit.functional.linear import product_calls
 from toolkit.models.base import InputEmbedding
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.layers import (
     ActivatedLinear,
+    Centring,
     Dropout,
     Embedding,
     GatedLinear,
@@ -35,22 +36,13 @@ from toolkit.nn.layers import (
     Output,
     RMSNorm,
     RotaryPositions,
+    SinusoidalPositions,
 )
 from toolkit.nn.memory import Pool
-from toolkit.nn.module import Model, Module, Parameter, aligned_zeros
+from toolkit.nn.module import Module, Parameter
 
-# This many bytes of weights are still in the last cache when the next step wants them (one core of a server).
-_CACHE_BYTES = 12 << 20
 # Up to this many rows are limited by the reading of weights where these come from memory.
 _FEWEST_ROWS = 3
-
-# One row reads a matrix from its beginning to its end as it lies: packing is for more.
-_LEAST_PACKED_ROWS = 2
-# All packed copies of a model together: those of a larger one would cost more than they are worth.
-_MOST_PACKED_BYTES = 64 << 20
-_ROOM = 8 << 20  # bytes, in which several of them are made; what none needs is never touched
-# Parameters that are compared to see if a model has been trained since.
-_SAMPLE = 4096
 
 
 class Step:
@@ -59,9 +51,9 @@ class Step:
     The keys and values that a `CrossAttention` remembers of the memory must be in the cache already.
     """
 
-    def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: "PackedWeights", pool: Pool):
+    def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: PackedWeights, pool: Pool):
         self._cache, self._packed, self._pool = cache, packed, pool
-        self._model, self._streams = packed.recorder(model)
+        self._model, self._streams = packed.recorder(model, _KINDS)
         self._input = model.trunk.input if isinstance(model, GPT) else model.target
         self._dtype = model.output.table.data.dtype.type
         self._rows = _StepRows(cache)
@@ -105,6 +97,7 @@ class _StepRows:
     ids: Array  # (N,), the same array as long as there are as many
     positions: Array  # (N,)
     longest: int
+    place: int | Array  # the positions, or the one that all have
     new: slice  # the entries of the new tokens in the cache
     read: Array | None  # (B, W, entries) 1 for the entries that each sequence reads
 
@@ -113,8 +106,8 @@ class _StepRows:
 
     def begin(self, ids: Array, dtype: type) -> None:
         self.new, self.read = self.cache.begin_step(dtype)
-        self.positions = self.cache.lengths
-        self.longest = int(self.positions.max()) + 1
+        self.positions, self.longest = self.cache.lengths, self.cache.longest + 1
+        self.place = self.longest - 1 if self.cache.all_equal else self.positions
         if len(self.ids) != len(ids):
             self.ids = np.empty(len(ids), np.int64)
         self.ids[:] = ids
@@ -123,7 +116,7 @@ class _StepRows:
 class _StepRecording(Recording):
     """A recording for a number of sequences.  beams: W, sequences of each text."""
 
-    def __init__(self, pool: Pool, packed: "PackedWeights", streams: bool, beams: int, careful: bool):
+    def __init__(self, pool: Pool, packed: PackedWeights, streams: bool, beams: int, careful: bool):
         super().__init__(pool)
         self.packed, self.streams, self._beams, self._careful = packed, streams, beams, careful
         self.attentions: dict[tuple[int, int], CachedAttention] = {}
@@ -134,56 +127,6 @@ class _StepRecording(Recording):
             sizes = len(like) // self._beams, self._beams, heads, width
             self.attentions[heads, width] = CachedAttention(sizes, like.dtype.type, self.plain.empty, self._careful)
         return self.attentions[heads, width]
-
-
-class PackedWeights:
-    """Copies of a model's weights in the order in which products of few rows read them, each made when first wanted.
-
-    They may be kept from one batch to the next, where `renew` says so.
-    """
-
-    def __init__(self) -> None:
-        self._packed: dict[Parameter, Packed] = {}
-        self._room = np.empty(0, np.uint8)
-        self._sample: Array | None = None
-        self._bytes = 0
-        self._recorder: tuple[Model, bool] | None = None
-
-    def renew(self, vector: Array) -> bool:
-        """Forget all copies if the model, whose parameters are `vector`, has changed since the last time.
-
-        A sample of the parameters is compared, which training, averaging and loading all change. Returns True for a
-        changed model.
-        """
-        sample = vector[:: max(1, len(vector) // _SAMPLE)]
-        changed = self._sample is None or not np.array_equal(sample, self._sample)
-        if changed:
-            self._packed, self._bytes, self._sample, self._recorder = {}, 0, sample.copy(), None
-        return changed
-
-    def recorder(self, model: Seq2Seq | GPT) -> tuple[Model, bool]:
-        """Return the model with leaves that record, and True if a step reads more weights than the cache holds."""
-        if self._recorder is None or self._recorder[0].original is not model:
-            decoder = model.trunk.decoder if isinstance(model, GPT) else model.decoder
-            read = [*decoder.parameters().values(), model.output.table]
-            self._recorder = recorder_of(model, _KINDS), sum(each.data.nbytes for each in read) > _CACHE_BYTES
-        return self._recorder
-
-    def for_rows(self, parameter: Parameter, weight: Array, rows: int) -> Array | Packed:
-        """Return the weight (D, F) of a parameter in the form that multiplies `rows` rows best."""
-        wanted = rows >= _LEAST_PACKED_ROWS
-        if wanted and parameter not in self._packed and self._bytes + weight.nbytes <= _MOST_PACKED_BYTES:
-            self._packed[parameter] = pack(weight, empty=self._empty)
-            self._bytes += weight.nbytes
-        return self._packed.get(parameter, weight) if wanted else weight
-
-    def _empty(self, shape: tuple[int, ...], dtype: type) -> Array:
-        """Take memory from large pieces, whose pages the system may join to huge ones: a tenth faster for 4 rows."""
-        size = math.prod(shape) * np.dtype(dtype).itemsize
-        if len(self._room) < size:
-            self._room = aligned_zeros(max(size, _ROOM), np.uint8)
-        array, self._room = self._room[:size], self._room[size + -size % 64 :]
-        return array.view(dtype).reshape(shape)
 
 
 def _product(
@@ -244,46 +187,59 @@ class _Norm(Module):
     original: LayerNorm | RMSNorm
 
     @cached_property
-    def _scaled(self) -> tuple[Array, Array, Array | None, Array | None]:
-        """√D gain, D eps, and for layer norm a column of 1 / D and the bias."""
-        norm, gain = self.original, self.original.gain.data
-        width, centres = len(gain), isinstance(norm, LayerNorm)
+    def _scaled(self) -> tuple[Array, Array | None, Array | None, Array | None]:
+        """D eps; √D gain where that is not 1, as in norms that have been folded; for layer norm 1 / D and the bias."""
+        gain, centres = self.gain.data, isinstance(self.original, LayerNorm)
+        width = len(gain)
+        scaled = gain * math.sqrt(width)
+        is_one = np.abs(scaled - 1).max() <= np.finfo(gain.dtype).eps
         average = np.full((width, 1), 1 / width, gain.dtype) if centres else None
-        bias = norm.bias.data if centres and norm.bias else None
-        return gain * math.sqrt(width), np.full(1, norm.eps * width, gain.dtype), average, bias
+        bias = self.bias.data if centres and self.bias else None
+        return np.full(1, self.eps * width, gain.dtype), None if is_one else scaled, average, bias
 
     def forward(self, x: Array, tape: _StepRecording) -> Array:
-        gain, eps, average, bias = self._scaled
+        eps, gain, average, bias = self._scaled
         rows, dtype = len(x), x.dtype.type
-        out, lent = tape.empty(x.shape, dtype), tape.empty((2, rows, 1), dtype)
-        centred, y, (mean, spread) = plain(x), plain(out), plain(lent)
-        if rows == 1:
-            tape.note(partial(_normal_of_one_row, centred[0], y[0], gain, eps[0], average, bias))
-            return out
+        out, lent = tape.empty(x.shape, dtype), tape.empty((rows, 1), dtype)
+        centred, y, spread = plain(x), plain(out), plain(lent)
         if average is not None:
-            tape.note(partial(np.matmul, centred, average, mean))
-            tape.note(partial(np.subtract, centred, mean, y))
+            _note_centring(centred, average, y, tape)
             centred = y
-        tape.note(partial(np.vecdot, centred, centred, spread[:, 0]))
-        tape.note(partial(np.add, spread, eps, spread))
-        tape.note(partial(np.sqrt, spread, spread))
-        tape.note(partial(np.divide, centred, spread, y))
-        tape.note(partial(np.multiply, y, gain, y))
+        if rows == 1:
+            tape.note(partial(_divide_by_length, centred[0], eps.item(), y[0]))
+        else:
+            tape.note(partial(np.vecdot, centred, centred, spread[:, 0]))
+            tape.note(partial(np.add, spread, eps, spread))
+            tape.note(partial(np.sqrt, spread, spread))
+            tape.note(partial(np.divide, centred, spread, y))
+        if gain is not None:
+            tape.note(partial(np.multiply, y, gain, y))
         if bias is not None:
             tape.note(partial(np.add, y, bias, y))
         return out
 
 
-def _normal_of_one_row(
-    x: Array, out: Array, gain: Array, eps: float, average: Array | None, bias: Array | None
-) -> None:
-    """Normalise one row, (D,) -> (D,): numbers are cheaper than arrays of one."""
-    if average is not None:
-        x = np.subtract(x, x.dot(average[:, 0]), out)
+def _divide_by_length(x: Array, eps: float, out: Array) -> None:
+    """x / √(Σ x² + eps) of one row, (D,): a number is cheaper than an array of one."""
     np.divide(x, math.sqrt(x.dot(x) + eps), out)
-    np.multiply(out, gain, out)
-    if bias is not None:
-        np.add(out, bias, out)
+
+
+class _Centring(Centring):
+    def forward(self, x: Array, tape: _StepRecording) -> Array:
+        """As the original, in place: no one else reads what the embedding has made."""
+        _note_centring(plain(x), np.full((x.shape[1], 1), 1 / x.shape[1], x.dtype), plain(x), tape)
+        return x
+
+
+def _note_centring(x: Array, average: Array, out: Array, tape: _StepRecording) -> None:
+    """average: (D, 1) of 1 / D."""
+    if len(x) == 1:
+        row, average, centred = x[0], average[:, 0], out[0]
+        tape.note(lambda: np.subtract(row, row.dot(average), centred))
+    else:
+        mean = plain(tape.empty((len(x), 1), x.dtype.type))
+        tape.note(partial(np.matmul, x, average, mean))
+        tape.note(partial(np.subtract, x, mean, out))
 
 
 class _InputEmbedding(InputEmbedding):
@@ -301,15 +257,39 @@ class _Embedding(Embedding):
         return out
 
 
+class _Positions(Module):
+    """Positions that are added, in place: no one else reads what the embedding has made."""
+
+    original: SinusoidalPositions | LearnedPositions
+
+    def forward(self, x: Array, rows: _StepRows, tape: _StepRecording) -> Array:
+        y, table = plain(x), self.original.table
+        tape.note(lambda: np.add(y, table(rows.longest, y.dtype)[rows.place], y))
+        return x
+
+
 class _RotaryPositions(RotaryPositions):
     def turn(self, x: Array, rows: _StepRows, tape: _StepRecording) -> None:
-        """Turn by waves that are looked up once in a step, for all layers."""
+        """Turn by waves that are looked up once in a step, for all layers: y = x · [c | c] + [x₂ | x₁] · [-s | s]."""
+        half, dtype = self.head_dim // 2, x.dtype.type
         if self.original not in tape.waves:
-            tape.waves[self.original] = tape.empty((2, len(x), self.head_dim // 2), x.dtype.type)
-            place, look_up = plain(tape.waves[self.original]), self.original.waves
-            tape.note(lambda: np.copyto(place, look_up(rows, place.dtype)))
+            tape.waves[self.original] = tape.empty((2, len(x), 1, 2, half), dtype)
+            cosine, sine = plain(tape.waves[self.original])
+            tables = self.original.tables
+
+            def look_up() -> None:
+                cosines, sines = tables(rows.longest, cosine.dtype)
+                cosine[...] = cosines[rows.place][..., None, None, :]
+                sine[:, :, 1] = sines[rows.place][..., None, :]
+                np.negative(sine[:, :, 1], sine[:, :, 0])
+
+            tape.note(look_up)
         cosine, sine = plain(tape.waves[self.original])
-        tape.call(rotary, x, cosine, sine, x)
+        halves = plain(x).reshape(*x.shape[:2], 2, half)
+        crossed = plain(tape.empty(halves.shape, dtype))
+        tape.note(partial(np.multiply, halves[:, :, ::-1], sine, crossed))
+        tape.note(partial(np.multiply, halves, cosine, halves))
+        tape.note(partial(np.add, halves, crossed, halves))
 
 
 class _HeadNorm(HeadNorm):
@@ -328,15 +308,15 @@ class _HeadNorm(HeadNorm):
 
 class _SelfAttention(SelfAttention):
     def _over_cache(self, projected: Array, context: Array, rows: _StepRows, tape: _StepRecording) -> None:
-        query, key, value = np.split(plain(projected), self._bounds, axis=1)
-        key, value = (part.reshape(rows.cache.texts, -1, part.shape[1]) for part in (key, value))
+        query, new = np.split(plain(projected), self._bounds[:1], axis=1)
+        new = new.reshape(rows.cache.texts, -1, new.shape[1])
         attention = tape.attention(self.num_heads, self.head_dim, context)
-        keys, values = rows.cache.room(self.original, key)
-        by_head = (part.reshape(*part.shape[:2], -1, self.head_dim) for part in (keys, values))
-        attend = attention.prepared(plain(query), *by_head, plain(context), attention.totals())
+        stored = rows.cache.room(self.original, new)
+        by_head = np.moveaxis(stored.reshape(*stored.shape[:2], 2, -1, self.head_dim), 2, 0)
+        attend = attention.prepared(_scaled(self, query, tape), *by_head, plain(context))
 
         def over_the_cache() -> None:
-            keys[:, rows.new], values[:, rows.new] = key, value
+            stored[:, rows.new] = new
             attend(rows.new.stop, rows.read)
 
         tape.note(over_the_cache)
@@ -345,10 +325,16 @@ class _SelfAttention(SelfAttention):
 class _CrossAttention(CrossAttention):
     def _over_cache(self, query: Array, memory: Array, context: Array, rows: _StepRows, tape: _StepRecording) -> None:
         keys, values, real = rows.cache.memory(self.original)
-        read = None if real is None else real[:, None].astype(keys.dtype)
         attention = tape.attention(self.num_heads, self.head_dim, context)
-        attend = attention.prepared(plain(query), keys, values, plain(context), attention.totals())
-        tape.note(partial(attend, keys.shape[1], read))
+        attend = attention.prepared(_scaled(self, query, tape), keys, values, plain(context), real)
+        tape.note(partial(attend, keys.shape[1]))
+
+
+def _scaled(attention: SelfAttention | CrossAttention, query: Array, tape: _StepRecording) -> Array:
+    """Divide queries by √K, in place, where their weights have not been."""
+    if not getattr(attention, "is_scaled", False):
+        tape.call(np.multiply, query, plain(query).dtype.type(1 / math.sqrt(attention.head_dim)), query)
+    return plain(query)
 
 
 _KINDS: dict[type, type] = {
@@ -365,5 +351,7 @@ _KINDS: dict[type, type] = {
     CrossAttention: _CrossAttention,
     InputEmbedding: _InputEmbedding,
     Embedding: _Embedding,
-    LearnedPositions: OneCall,
+    SinusoidalPositions: _Positions,
+    LearnedPositions: _Positions,
+    Centring: _Centring,
 }

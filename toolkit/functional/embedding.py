@@ -27,7 +27,7 @@ def look_up(ids: Array, table: Array | Int8Matrix, out: Array) -> None:
     if isinstance(table, Int8Matrix):
         table.look_up(ids, out)
     else:  # the default mode buffers a copy first; ids are checked where text becomes ids
-        np.take(table, ids, axis=0, out=out, mode="clip")
+        table.take(ids, 0, out, "clip")  # the method is faster than the function
 
 
 def embedding_backward(dy: Array, saved: Saved, table_gradient: Array) -> None:

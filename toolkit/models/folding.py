@@ -4,12 +4,15 @@ A norm that stands before a map scales and shifts what it has normalised, n. The
 
     (n · gain + bias) W + b = n W' + b'        with W' = diag(gain) W and b' = b + bias W
 
+A factor of √D goes with the gain, so that what is left of the norm is a division by the length of the row.
+
 A layer norm also takes the mean of its row away. Only norms read the residual stream of a pre-norm stack, so means may
 be kept out of it from the beginning: where x, and every map that adds to it, is centred, W - mean(W) over the columns,
 all rows of the stream have mean 0, and layer norm is root mean square norm.
 """
 
 import copy
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -27,7 +30,6 @@ from toolkit.nn.layers import (
     LayerNorm,
     Linear,
     Norm,
-    Output,
     RMSNorm,
 )
 from toolkit.nn.module import Module, Parameter, zeros
@@ -40,22 +42,23 @@ Own = Callable[[Parameter], Parameter]
 
 
 @np.errstate(all="ignore")  # a damaged model shows at its outputs
-def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear | Output], own: Own | None = None) -> None:
+def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear] = (), own: Own | None = None) -> None:
     """Fold the norms of a pre-norm stack, in place; a stack of another kind is left as it is.
 
     Norms and maps of unknown kinds are left too, and those that share parameters with others.
-    entry: what the stack reads. readers: all that read its last norm; none: that is left as it is.
+    entry: what the stack reads. readers: all that read its last norm; without any that is left as it is, as where an
+    output reads it, which has far more columns for a bias than the norm.
     own: gives the parameter that may be changed in place of one that may not; None: all may.
     """
-    own = own or (lambda parameter: parameter)
-    uses = Counter(parameter for _, parameter in stack._walk(""))
     if stack.norm is None:
         return
+    own = own or (lambda parameter: parameter)
+    uses = Counter(parameter for _, parameter in stack._walk(""))
 
     def known(module: Module | None, kinds: Sequence[type]) -> bool:
         return type(module) in kinds and all(uses[each] <= 1 for each in module.parameters().values())
 
-    places: list[tuple[Module, list]] = [(stack, [*readers])]  # owners of norms, and what reads these
+    places: list[tuple[Module, list]] = []  # owners of norms, and what reads these
     writers: list[Linear | None] = []
     for block in stack.blocks:
         for part in (each for each in vars(block).values() if isinstance(each, Module)):
@@ -66,11 +69,11 @@ def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear | O
             writers.append(maps[1] if maps else None)
     folded = [
         (owner, read)
-        for owner, read in places
-        if read and known(owner.norm, _NORMS) and all(known(each, (*_LINEAR, Output)) for each in read)
+        for owner, read in [*places, (stack, readers)]
+        if read and known(owner.norm, _NORMS) and all(known(each, _LINEAR) for each in read)
     ]
-    centres = len(folded) + (not readers) == len(places) and all(type(each.norm) is LayerNorm for each, _ in places)
-    centres = centres and all(known(writer, _LINEAR) for writer in writers)
+    centres = all(place in folded and type(place[0].norm) is LayerNorm for place in places)
+    centres = centres and type(stack.norm) is LayerNorm and all(known(writer, _LINEAR) for writer in writers)
     if centres:
         entry.dropout = Centring()  # dropout does nothing any more
         for writer in writers:
@@ -84,18 +87,14 @@ def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear | O
         owner.norm = _without_scale(owner.norm, centres)
 
 
-def _scale_and_shift(reader: Linear | Output, norm: Norm, own: Own) -> None:
+def _scale_and_shift(reader: Linear, norm: Norm, own: Own) -> None:
     """Let a map do what a norm does to what it has normalised."""
-    if isinstance(reader, Output):  # whose table may be an embedding too
-        reader.table = _holding(reader.table, reader.table.data.copy())
-        weight = reader.table.data.T
-    else:
-        reader.weight = own(reader.weight)
-        weight = reader.weight.data
+    reader.weight = own(reader.weight)
+    weight = reader.weight.data
     if isinstance(norm, LayerNorm) and norm.bias is not None:
         shift, bias = norm.bias.data @ weight, reader.bias or Parameter((weight.shape[1],), zeros)
         reader.bias = _holding(bias, shift if reader.bias is None else shift + reader.bias.data)
-    weight *= norm.gain.data[:, None]
+    weight *= norm.gain.data[:, None] * weight.dtype.type(math.sqrt(len(weight)))
 
 
 def _without_scale(norm: Norm, is_centred: bool) -> Norm:
@@ -103,7 +102,7 @@ def _without_scale(norm: Norm, is_centred: bool) -> Norm:
     width = len(norm.gain.data)
     keeps_mean = is_centred or isinstance(norm, RMSNorm)
     found = RMSNorm(width, norm.eps) if keeps_mean else LayerNorm(width, bias=False, eps=norm.eps)
-    found.gain = _holding(norm.gain, np.ones_like(norm.gain.data))
+    found.gain = _holding(norm.gain, np.full_like(norm.gain.data, 1 / math.sqrt(width)))
     return found
 
 

@@ -154,7 +154,7 @@ class GPT(Model):
             bias[[each for each in ids if bias[each] <= ABSENT / 2]] = 0
 
     def _fold(self) -> None:
-        fold_norms(self.trunk.input, self.trunk.decoder, [])  # the last bias would be one of every token's score
+        fold_norms(self.trunk.input, self.trunk.decoder)
 
     def read(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """Read texts, up to the output.  Shapes: ids (N,) -> (N, D)."""

@@ -118,7 +118,7 @@ class Seq2Seq(Model):
     def _fold(self) -> None:
         layers = [block.cross_attention.layer for block in self.decoder.blocks]
         fold_norms(self.source, self.encoder, [layer.key_value for layer in layers])
-        fold_norms(self.target, self.decoder, [])  # the last bias would be one of every token's score
+        fold_norms(self.target, self.decoder)
 
     def encode(self, ids: Array, rows: Rows, tape: Tape) -> Array:
         """Read the sources.  Shapes: ids (M,) -> memory (M, D)."""

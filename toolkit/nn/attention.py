@@ -143,8 +143,8 @@ class SelfAttention(_Attention):
         return saved
 
     def _over_cache(self, projected: Array, context: Array, rows: Rows, tape: Tape) -> None:
-        query, key, value = np.split(projected, self._bounds, axis=1)
-        keys, values = rows.cache.extend(self, key, value, rows)
+        query, new = np.split(projected, self._bounds[:1], axis=1)
+        keys, values = np.split(rows.cache.extend(self, new, rows), 2, axis=2)
         for span, seen, visible in rows.cached_spans:
             key, value = (self._split(x[span.sequences, :seen], span.count, seen) for x in (keys, values))
             self._attend(self._stack(query, span), key, value, visible, self._stack(context, span), span, tape)

@@ -135,10 +135,13 @@ class SinusoidalPositions(Module):
         self._table = sinusoidal_positions(0, d_model, layout)
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
-        needed = rows.longest
-        if needed > len(self._table) or self._table.dtype != x.dtype:
-            self._table = sinusoidal_positions(_room_for(needed), self.d_model, self.layout, x.dtype.type)
-        return _shifted(self, x, self._table[rows.positions], tape)
+        return _shifted(self, x, self.table(rows.longest, x.dtype)[rows.positions], tape)
+
+    def table(self, length: int, dtype: type) -> Array:
+        """Return PE of this many positions or more, (length, D)."""
+        if length > len(self._table) or self._table.dtype != dtype:
+            self._table = sinusoidal_positions(_room_for(length), self.d_model, self.layout, np.dtype(dtype).type)
+        return self._table
 
     def backward(self, dy: Array, tape: Tape) -> Array:
         return dy
@@ -164,10 +167,15 @@ class LearnedPositions(Module):
         self.embedding = Embedding(length, d_model, std=std)
 
     def forward(self, x: Array, rows: Rows, tape: Tape) -> Array:
-        limit = self.embedding.table.shape[0]
-        if rows.longest > limit:
-            raise ConfigError(f"a sequence of {rows.longest} tokens is longer than the model's {limit} positions")
+        self.table(rows.longest, x.dtype)
         return _shifted(self, x, self.embedding.forward(rows.positions, tape), tape)
+
+    def table(self, length: int, dtype: type) -> Array:
+        """Return the table of all positions.  Raises ConfigError where it has fewer than `length`."""
+        limit = self.embedding.table.shape[0]
+        if length > limit:
+            raise ConfigError(f"a sequence of {length} tokens is longer than the model's {limit} positions")
+        return self.embedding.table.data
 
     def _quantize(self, shared: set[Parameter]) -> None:
         """Leave the table as it is: it is small, and read at every token."""
@@ -195,10 +203,14 @@ class RotaryPositions(Module):
 
     def waves(self, rows: Rows, dtype: type) -> tuple[Array, Array]:
         """Look up the cosines and sines of all angles of the rows' positions, (N, K / 2) each."""
-        if rows.longest > len(self._tables[0]) or self._tables[0].dtype != dtype:
-            self._tables = rotary_table(_room_for(rows.longest), self.frequencies, self.scale, dtype)
-        cosines, sines = self._tables
+        cosines, sines = self.tables(rows.longest, dtype)
         return cosines[rows.positions], sines[rows.positions]
+
+    def tables(self, length: int, dtype: type) -> tuple[Array, Array]:
+        """Return the cosines and sines of this many positions or more, (length, K / 2) each."""
+        if length > len(self._tables[0]) or self._tables[0].dtype != dtype:
+            self._tables = rotary_table(_room_for(length), self.frequencies, self.scale, dtype)
+        return self._tables
 
     def turn_back(self, dx: Array, tape: Tape) -> None:
         """Shapes: dx (N, H, K), changed in place."""

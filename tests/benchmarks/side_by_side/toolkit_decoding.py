@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 
 from toolkit.decoding import ContinuationConfig, GenerationConfig, Hypothesis, generate
 from toolkit.decoding.generation import SharedDecoding
-from toolkit.decoding.step import PackedWeights
+from toolkit.decoding.weights import PackedWeights
 from toolkit.models.gpt import GPT
 from toolkit.models.storage import load_model
 

@@ -1,0 +1,135 @@
+"""The weights of decoding steps: copies of a model's, prepared once for many steps.
+
+Norms are folded into the maps that read them (`toolkit.models.folding`), the 1/√K of scores into the maps of queries,
+and what several rows are multiplied with lies in the order in which it is read.
+"""
+
+import math
+from collections.abc import Mapping
+from copy import copy
+
+import numpy as np
+
+from toolkit.decoding.recording import recorder_of
+from toolkit.functional.arrays import Array
+from toolkit.functional.int8 import Int8Matrix
+from toolkit.functional.linear import Packed, pack
+from toolkit.models.base import InputEmbedding
+from toolkit.models.folding import fold_norms
+from toolkit.models.gpt import GPT
+from toolkit.models.seq2seq import Seq2Seq
+from toolkit.nn.attention import CrossAttention, SelfAttention
+from toolkit.nn.blocks import Stack
+from toolkit.nn.module import Model, Module, Parameter, aligned_zeros
+
+# This many bytes of weights are still in the last cache when the next step wants them (one core of a server).
+_CACHE_BYTES = 12 << 20
+# One row reads a matrix from its beginning to its end as it lies: packing is for more.
+_LEAST_PACKED_ROWS = 2
+# All copies of a model together: those of a larger one would cost more than they are worth.
+_MOST_PACKED_BYTES = 64 << 20
+_ROOM = 8 << 20  # bytes, in which several of them are made; what none needs is never touched
+# Parameters that are compared to see if a model has been trained since.
+_SAMPLE = 4096
+
+
+class PackedWeights:
+    """Copies of a model's weights in the order in which products of few rows read them, each made when first wanted.
+
+    They may be kept from one batch to the next, where `renew` says so.
+    """
+
+    def __init__(self) -> None:
+        self._packed: dict[Parameter, Packed] = {}
+        self._room = np.empty(0, np.uint8)
+        self._sample: Array | None = None
+        self._copies: set[Parameter] = set()
+        self._bytes = 0
+        self._recorder: tuple[Model, bool] | None = None
+
+    def renew(self, vector: Array) -> bool:
+        """Forget all copies if the model, whose parameters are `vector`, has changed since the last time.
+
+        A sample of the parameters is compared, which training, averaging and loading all change. Returns True for a
+        changed model.
+        """
+        sample = vector[:: max(1, len(vector) // _SAMPLE)]
+        changed = self._sample is None or not np.array_equal(sample, self._sample)
+        if changed:
+            self._packed, self._copies, self._bytes = {}, set(), 0
+            self._sample, self._recorder = sample.copy(), None
+        return changed
+
+    def recorder(self, model: Seq2Seq | GPT, kinds: Mapping[type[Module], type[Module]]) -> tuple[Model, bool]:
+        """Return the model with leaves that record, and True if a step reads more weights than the cache holds.
+
+        kinds: see `recorder_of`. The model that is recorded is folded, unless that takes too much memory.
+        """
+        if self._recorder is None or self._recorder[0].original is not model:
+            maps = sum(each.data.nbytes for each in _decoder(model)[1].parameters().values())
+            prepare = self._prepare if self._bytes + maps <= _MOST_PACKED_BYTES else None
+            streams = maps + model.output.table.data.nbytes > _CACHE_BYTES
+            self._recorder = recorder_of(model, kinds, prepare), streams
+        return self._recorder
+
+    def for_rows(self, parameter: Parameter, weight: Array, rows: int) -> Array | Packed:
+        """Return the weight (D, F) of a parameter in the form that multiplies `rows` rows best."""
+        wanted = rows >= _LEAST_PACKED_ROWS
+        if wanted and parameter not in self._packed and self._bytes + weight.nbytes <= _MOST_PACKED_BYTES:
+            self._packed[parameter] = pack(weight, empty=self._empty)
+            self._bytes += weight.nbytes
+        return self._packed.get(parameter, weight) if wanted else weight
+
+    def _empty(self, shape: tuple[int, ...], dtype: type) -> Array:
+        """Take memory from large pieces, whose pages the system may join to huge ones: a tenth faster for 4 rows."""
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if len(self._room) < size:
+            self._room = aligned_zeros(max(size, _ROOM), np.uint8)
+        array, self._room = self._room[:size], self._room[size + -size % 64 :]
+        return array.view(dtype).reshape(shape)
+
+    def _prepare(self, model: Seq2Seq | GPT) -> None:
+        """Fold norms into the maps that read them, and the 1/√K of scores into the maps or norms of queries."""
+        entry, stack = _decoder(model)
+        if not any(parameter.quantized for parameter in stack.parameters().values()):  # else they have been folded
+            fold_norms(entry, stack, own=self._copied)
+        for part in [part for block in stack.blocks for part in vars(block).values()]:
+            layer = getattr(part, "layer", None)
+            if type(layer) in (SelfAttention, CrossAttention):
+                self._scale_queries(layer, 1 / math.sqrt(layer.head_dim))
+
+    def _scale_queries(self, layer: SelfAttention | CrossAttention, scale: float) -> None:
+        layer.is_scaled = True
+        if norm := getattr(layer, "query_norm", None):
+            norm.gain = _holding(norm.gain, norm.gain.data * norm.gain.data.dtype.type(scale))
+            return
+        queries = layer.query_key_value if isinstance(layer, SelfAttention) else layer.query
+        factors = np.ones(queries.weight.shape[1], queries.weight.data.dtype)
+        factors[: layer.num_heads * layer.head_dim] = scale
+        if isinstance(queries.weight.data, Int8Matrix):
+            queries.weight = _holding(queries.weight, queries.weight.data.scaled(factors))
+        else:
+            queries.weight = self._copied(queries.weight)
+            queries.weight.data *= factors
+        queries.bias = queries.bias and _holding(queries.bias, queries.bias.data * factors)
+
+    def _copied(self, parameter: Parameter) -> Parameter:
+        """Copy a parameter, unless it is a copy."""
+        if parameter in self._copies:
+            return parameter
+        found = _holding(parameter, parameter.view(self._empty((parameter.size,), parameter.data.dtype.type)))
+        found.data[...] = parameter.data
+        self._copies.add(found)
+        self._bytes += found.data.nbytes
+        return found
+
+
+def _decoder(model: Seq2Seq | GPT) -> tuple[InputEmbedding, Stack]:
+    return (model.trunk.input, model.trunk.decoder) if isinstance(model, GPT) else (model.target, model.decoder)
+
+
+def _holding(parameter: Parameter, values: Array | Int8Matrix) -> Parameter:
+    """Make a parameter like another one, with values of its own."""
+    found = copy(parameter)
+    found.data = values
+    return found
