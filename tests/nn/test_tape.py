@@ -52,6 +52,24 @@ def test_gradients_accumulate() -> None:
     assert gradients[parameter].tolist() == [111, 222]
 
 
+def test_what_comes_first_is_written_over_a_gradient_that_holds_nothing() -> None:
+    used, shared, looked_up, unused = parameters = [Parameter((2,), ones) for _ in range(4)]
+    gradients = {parameter: np.array([np.nan, np.nan]) for parameter in parameters}
+    unwritten = set(parameters)
+    tape = Tape(gradients, unwritten=unwritten)
+    own = tape.unwritten_gradient(used)
+    own[...] = 1, 2
+    tape.accumulate(used, own)
+    tape.accumulate(shared, np.array([10.0, 20.0]))
+    tape.written_gradient(looked_up)[1] += 5
+    assert all(tape.unwritten_gradient(parameter) is None for parameter in (used, shared, looked_up))
+    for parameter in (used, shared):
+        tape.accumulate(parameter, np.array([100.0, 200.0]))
+    tape.written_gradient(looked_up)[1] += 5
+    assert [gradients[each].tolist() for each in (used, shared, looked_up)] == [[101, 202], [110, 220], [0, 10]]
+    assert unwritten == {unused}
+
+
 def test_add_writes_to_the_branch() -> None:
     x, branch = np.array([1.0, 2.0]), np.array([3.0, 4.0])
     assert Tape().add(x, branch) is branch

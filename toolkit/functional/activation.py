@@ -24,20 +24,16 @@ _POWERS = (
     0.03633391000025419,
     0.7978844931079885,
 )
-_FURTHEST_SQUARE = 36.0  # beyond ±6 Φ is 0 or 1 in float32
-
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])  # 1 - erf, exact also where that is nearly 0
 
 
-def normal_distribution(x: Array) -> Array:
-    """Φ(x), element by element, in the precision of `x`.
+def normal_distribution(x: Array, square: Array) -> Array:
+    """Φ(x), element by element, in the precision of `x`.  square: x².
 
     In float32 Φ(x) = (1 + tanh(x P(x²))) / 2 with a polynomial P; in float64, for gradient checks, number by number.
     """
     if x.dtype == np.float64:
         return 0.5 * _erfc(x * -math.sqrt(0.5))
-    square = x * x
-    np.minimum(square, _FURTHEST_SQUARE, out=square)
     result = square * _POWERS[0]
     result += _POWERS[1]
     for power in _POWERS[2:]:
@@ -66,14 +62,15 @@ def gelu(x: Array, slope: Array | None = None) -> None:
 
     φ(x) = exp(-x² / 2) / √2π.
     """
-    probability = normal_distribution(x)
+    with np.errstate(over="ignore"):  # of a huge number both the square and P may be infinite, and tanh of that is 1
+        square = x * x
+        probability = normal_distribution(x, square)
     if slope is not None:
-        np.multiply(x, x, out=slope)
-        slope *= -0.5
-        np.exp(slope, out=slope)
-        slope *= x
-        slope *= 1 / math.sqrt(2 * math.pi)
-        slope += probability
+        square *= -0.5
+        np.exp(square, out=square)
+        square *= x
+        square *= 1 / math.sqrt(2 * math.pi)
+        np.add(square, probability, out=slope)
     x *= probability
 
 
@@ -149,15 +146,17 @@ def activated_linear(
     return y, (x, weight, bias is not None, slope)
 
 
-def activated_linear_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> tuple[Array, Array, Array | None]:
+def activated_linear_backward(
+    dy: Array, saved: Saved, empty: Empty = np.empty, dweight: Array | None = None
+) -> tuple[Array, Array, Array | None]:
     """The chain rule, element by element and then as in `linear_backward`:
 
         dz = dy · f'(x W + b) · mask · scale        dx = dz Wᵀ        dW = xᵀ dz        db = Σ_n dz_n
 
-    Returns dx (N, D), dweight (D, F), dbias (F,) or None.
+    Returns dx (N, D), dweight (D, F), dbias (F,) or None; see `linear_backward` for the array given.
     """
     *affine, slope = saved
-    return linear_backward(np.multiply(dy, slope, out=slope), affine, empty)
+    return linear_backward(np.multiply(dy, slope, out=slope), affine, empty, dweight)
 
 
 def gated_linear(
@@ -199,12 +198,14 @@ def gated_linear(
     return y, (x, weight, bias is not None, both)
 
 
-def gated_linear_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> tuple[Array, Array, Array | None]:
+def gated_linear_backward(
+    dy: Array, saved: Saved, empty: Empty = np.empty, dweight: Array | None = None
+) -> tuple[Array, Array, Array | None]:
     """A product passes its gradient to each factor, multiplied by the other one:
 
         dg = dy · u · silu'(g)        du = dy · silu(g)        [dg | du] continues as in `linear_backward`
 
-    Returns dx (N, D), dweight (D, 2F), dbias (2F,) or None.
+    Returns dx (N, D), dweight (D, 2F), dbias (2F,) or None; see `linear_backward` for the array given.
     """
     *affine, factors = saved
     half = dy.shape[1]
@@ -212,4 +213,4 @@ def gated_linear_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> t
         block = factors[rows]
         block[:, :half] *= dy[rows]
         block[:, half:] *= dy[rows]
-    return linear_backward(factors, affine, empty)
+    return linear_backward(factors, affine, empty, dweight)

@@ -125,14 +125,16 @@ def linear(x: Array, weight: Array, bias: Array | None, empty: Empty = np.empty)
     return y, (x, weight, bias is not None)
 
 
-def linear_backward(dy: Array, saved: Saved, empty: Empty = np.empty) -> tuple[Array, Array, Array | None]:
+def linear_backward(
+    dy: Array, saved: Saved, empty: Empty = np.empty, dweight: Array | None = None
+) -> tuple[Array, Array, Array | None]:
     """Every row used the same W and b, so their gradients are sums over rows:
 
         dx = dy Wᵀ        dW = xᵀ dy        db = Σ_n dy_n
 
-    Returns dx (N, D), dweight (D, F), dbias (F,) or None.
+    Returns dx (N, D), dweight (D, F), dbias (F,) or None; dweight is written to the array given, if one is.
     """
     x, weight, has_bias = saved
     dx = product(dy, weight.T, empty(x.shape, x.dtype))
-    dweight = np.matmul(x.T, dy, out=empty_like(weight, empty))
+    dweight = np.matmul(x.T, dy, out=empty_like(weight, empty) if dweight is None else dweight)
     return dx, dweight, sum_rows(dy) if has_bias else None

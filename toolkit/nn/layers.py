@@ -54,7 +54,8 @@ class Linear(Module):
         return tape.result(self, *linear(x, self.weight.data, self.bias and self.bias.data, tape.empty))
 
     def backward(self, dy: Array, tape: Tape) -> Array:
-        return self._accumulate(*linear_backward(dy, tape.pop(self), tape.empty), tape)
+        found = linear_backward(dy, tape.pop(self), tape.empty, tape.unwritten_gradient(self.weight))
+        return self._accumulate(*found, tape)
 
     def _quantize(self, shared: set[Parameter]) -> None:
         if not self.weight.quantized:
@@ -88,7 +89,8 @@ class ActivatedLinear(Linear):
         return tape.result(self, *found)
 
     def backward(self, dy: Array, tape: Tape) -> Array:
-        return self._accumulate(*activated_linear_backward(dy, tape.pop(self), tape.empty), tape)
+        found = activated_linear_backward(dy, tape.pop(self), tape.empty, tape.unwritten_gradient(self.weight))
+        return self._accumulate(*found, tape)
 
 
 class GatedLinear(Linear):
@@ -106,7 +108,8 @@ class GatedLinear(Linear):
         return tape.result(self, *gated_linear(x, *parameters, mask, scale, tape.keeps, tape.empty))
 
     def backward(self, dy: Array, tape: Tape) -> Array:
-        return self._accumulate(*gated_linear_backward(dy, tape.pop(self), tape.empty), tape)
+        found = gated_linear_backward(dy, tape.pop(self), tape.empty, tape.unwritten_gradient(self.weight))
+        return self._accumulate(*found, tape)
 
 
 class Embedding(Module):
@@ -124,7 +127,7 @@ class Embedding(Module):
             self.table.data = Int8Matrix(self.table.data.T, keeps_rows=True).T
 
     def backward(self, dy: Array, tape: Tape) -> None:
-        embedding_backward(dy, tape.pop(self), tape.gradients[self.table])
+        embedding_backward(dy, tape.pop(self), tape.written_gradient(self.table))
 
 
 class SinusoidalPositions(Module):

@@ -93,7 +93,8 @@ class Tape:
 
     With `gradients` (one array for every parameter, added to) the pass can be differentiated; without, nothing is
     kept. With `dropout` (a seeded bit generator) dropout is active; without, it does nothing. A `recorder` keeps copies
-    of what modules show it on the way.
+    of what modules show it on the way. unwritten: parameters whose gradients hold nothing yet: what comes first is
+    written there, and takes the parameter out of the set, so that nothing need be filled with zeros before.
     """
 
     def __init__(
@@ -102,8 +103,10 @@ class Tape:
         dropout: np.random.SFC64 | None = None,
         memory: Pool | None = None,
         recorder: Recorder | None = None,
+        unwritten: set[Parameter] | None = None,
     ):
         self.gradients = gradients
+        self._unwritten = set() if unwritten is None else unwritten
         self.empty = (memory or Pool()).empty
         self._dropout = dropout
         self._recorder = recorder
@@ -164,7 +167,23 @@ class Tape:
         parameter: None where a module goes without, such as a bias.
         """
         if parameter and parameter.trained:
-            self.gradients[parameter] += gradient
+            own = self.gradients[parameter]
+            if parameter not in self._unwritten:
+                own += gradient
+                return
+            self._unwritten.remove(parameter)
+            if gradient is not own:
+                own[...] = gradient
+
+    def unwritten_gradient(self, parameter: Parameter) -> Array | None:
+        """A parameter's gradient, for `accumulate` to get its next contribution in; None where it holds one."""
+        return self.gradients[parameter] if parameter in self._unwritten else None
+
+    def written_gradient(self, parameter: Parameter) -> Array:
+        """A parameter's gradient, for its owner to add to: zeros where it held nothing."""
+        if parameter in self._unwritten:
+            self.accumulate(parameter, 0)
+        return self.gradients[parameter]
 
     def add(self, x: Array, branch: Array) -> Array:
         """x + branch, written to the memory of `branch`, which must be the caller's own fresh result."""

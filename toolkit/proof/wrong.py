@@ -123,7 +123,7 @@ def gate_that_gets_no_gradient(dy, saved):
     return factors @ weight.T, x.T @ factors, None
 
 
-def linear_of_the_first_sequence(dy, saved, empty=np.empty):
+def linear_of_the_first_sequence(dy, saved, empty=np.empty, dweight=None):
     """Forgets the batch: the sums over rows that are dW and db end with the first sequence.
 
     That is what becomes of a loop over the batch with = in the place of +=, or of x[0] where x was meant.
@@ -133,7 +133,7 @@ def linear_of_the_first_sequence(dy, saved, empty=np.empty):
     return dy @ weight.T, x[first].T @ dy[first], dy[first].sum(axis=0) if has_bias else None
 
 
-def linear_with_means_for_sums(dy, saved, empty=np.empty):
+def linear_with_means_for_sums(dy, saved, empty=np.empty, dweight=None):
     """Divides by the number of rows once more, though the loss was divided already: dW = xᵀ dy / N, db = dy's mean."""
     x, weight, has_bias = saved
     return dy @ weight.T, x.T @ dy / len(x), dy.mean(axis=0) if has_bias else None

@@ -23,6 +23,7 @@ from toolkit import parallel
 from toolkit.errors import ConfigError
 from toolkit.functional.arrays import BLOCK_ELEMENTS, Array
 from toolkit.functional.output_loss import LossSums
+from toolkit.nn import memory
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
@@ -72,11 +73,15 @@ class _Worker:
 
     def gradient(self, shares: Sequence[tuple[Share, Sequence[int]]]) -> LossSums:
         """Compute the gradient of shares, each with the seed of its dropout masks, and return their sums."""
-        self.shared.gradients[self.index][:] = 0
-        sums = [
-            self.task.loss(self.model, share, Tape(self.views, np.random.SFC64(seed), self.memory))
-            for share, seed in shares
-        ]
+        unwritten, sums = set(self.views), []
+        if memory.poison:
+            for view in self.views.values():
+                view.fill(np.nan)
+        for share, seed in shares:
+            tape = Tape(self.views, np.random.SFC64(seed), self.memory, unwritten=unwritten)
+            sums.append(self.task.loss(self.model, share, tape))
+        for parameter in unwritten:  # that no share has used
+            self.views[parameter][...] = 0
         return add_sums(sums)
 
     def evaluate(self, shares: Sequence[Share]) -> LossSums:
@@ -88,9 +93,13 @@ class _Worker:
     def reduce(self) -> float:
         """Add all workers' gradients over this worker's stretch, into the first; return its sum of squares."""
         first, *others = (gradient[self.stretch] for gradient in self.shared.gradients)
-        for other in others:
-            first += other
-        return sum_of_squares(first)
+        total = 0.0
+        for start in range(0, len(first), BLOCK_ELEMENTS):
+            block = slice(start, start + BLOCK_ELEMENTS)
+            for other in others:
+                first[block] += other[block]
+            total += sum_of_squares(first[block])
+        return total
 
     def update(self, step: int, learning_rate: float, scale: float) -> None:
         """Move this worker's shards of the parameters, and of their average."""
