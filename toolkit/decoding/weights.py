@@ -28,7 +28,7 @@ _CACHE_BYTES = 12 << 20
 _LEAST_PACKED_ROWS = 2
 # All copies of a model together: those of a larger one would cost more than they are worth.
 _MOST_PACKED_BYTES = 64 << 20
-_ROOM = 8 << 20  # bytes, in which several of them are made; what none needs is never touched
+_ROOM = 32 << 20  # bytes, in which several of them are made; what none needs is never touched
 # Parameters that are compared to see if a model has been trained since.
 _SAMPLE = 4096
 
