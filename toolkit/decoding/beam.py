@@ -63,8 +63,8 @@ def beam_search(
     """Find the best `num_return_sequences` hypotheses for each sentence, best first (fewer where fewer exist).
 
     The search begins with one beam, because K equal ones would find K times the same, and as long as a prefix lasts
-    there is no other. Hypotheses are ranked by their log-probabilities after the logits processors, which `score`
-    reports; `log_prob` remains the model's own.
+    there is no other: other places are empty. Hypotheses are ranked by their log-probabilities after the logits
+    processors, which `score` reports; `log_prob` remains the model's own.
     """
     search = _BeamSearch(state, constraints, config, observer)
     while not search.done:
@@ -89,10 +89,17 @@ class _BeamSearch:
         self.finished = Finished(count, config.num_return_sequences if settled else config.num_beams)
         self._sentences, self._done = np.arange(count), [False] * count
         self._last, self._scores = state.begin, np.zeros((count, 1))
+        if not state.recording_pays(count * (config.num_beams - 1)):
+            # All places from the beginning, the others empty, so that the first step and the rest are recorded as one.
+            each = np.arange(count)
+            state.select(each, each.repeat(config.num_beams))
+            self._last = state.begin.repeat(config.num_beams)
+            self._scores = np.full((count, config.num_beams), -math.inf)
+            self._scores[:, 0] = 0
         # Of every step so far, for each hypothesis then: the row that it continued, its token, and the model's own
         # log-probability of it up to there. From these an output is read backwards once it is complete.
         self._history: list[tuple[list[int], list[int], list[float]]] = []
-        self._written = np.empty((count, 0), np.int64)  # (B·W, T), for logits processors
+        self._written = np.empty((len(self._last), 0), np.int64)  # (B·W, T), for logits processors
 
     @property
     def done(self) -> bool:

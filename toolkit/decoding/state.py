@@ -37,7 +37,7 @@ class DecoderState:
     def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: PackedWeights | None, pool: Pool):
         self._cache = cache
         self._step = Step(model, cache, packed or PackedWeights(), pool)
-        self._parameters, self._wasted = model.vector.size, 0  # multiplications for sequences that had ended
+        self._parameters, self._wasted = model.vector.size, 0  # rows that were read of sequences that had ended
 
     def logits(self, ids: Array) -> Array:
         """Read one token of every sequence and score all tokens as the next, (N,) -> (N, V), the caller's to change."""
@@ -53,11 +53,15 @@ class DecoderState:
         A step is recorded anew when any leave. They do when they have cost as much as that: it is never more than twice
         as much as the best moment would have cost, and no one knows that moment before.
         """
-        self._wasted += ended * self._parameters
-        pays = self._wasted > _RECORDING
+        self._wasted += ended
+        pays = self.recording_pays(self._wasted)
         if pays:
             self._wasted = 0
         return pays
+
+    def recording_pays(self, rows: int) -> bool:
+        """Tell if recording a step takes less time than reading so many rows."""
+        return rows * self._parameters > _RECORDING
 
 
 class Seq2SeqState(DecoderState):
