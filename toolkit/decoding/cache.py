@@ -26,7 +26,7 @@ _LAYERS_TOGETHER = 16
 # Views of scores for so many numbers of keys are kept.
 _VIEWS_KEPT = 8
 
-Attend = Callable[[int, Array | None], None]
+Attend = Callable[..., None]
 
 
 class Cache:
@@ -203,7 +203,7 @@ class Cache:
         _select(self._layers, texts, self._entries)
         if self._memory_lengths is not None:
             self._memory_lengths = self._memory_lengths[texts]
-            self.__dict__.pop("_visible", None)
+            self.__dict__.pop("visible", None)
             _select(self._memories, texts)
 
     def has_memory(self, owner: Module) -> bool:
@@ -222,12 +222,17 @@ class Cache:
 
         Where it is False, both are zeros.
         """
-        longest, real = self._visible
-        key, value = self._memories[owner].transpose(1, 0, 3, 2, 4)
+        longest, real = self.visible
+        key, value = self.stored_memory(owner)
         return key[:, :longest], value[:, :longest], real
 
+    def stored_memory(self, owner: Module) -> Array:
+        """Return the keys and values of the memory, (2, B, capacity, H, K), of which only some are `visible` now."""
+        return self._memories[owner].transpose(1, 0, 3, 2, 4)
+
     @cached_property
-    def _visible(self) -> tuple[int, Array | None]:
+    def visible(self) -> tuple[int, Array | None]:
+        """Count the keys S of the longest text, and mask those that are real, (B, S) (None: all are)."""
         longest = int(self._memory_lengths.max(initial=0))
         real = np.arange(longest) < self._memory_lengths[:, None]
         return longest, None if real.all() else real
@@ -267,13 +272,13 @@ class CachedAttention:
         self._scores = self._ones = np.empty(0, dtype)
         self._views: dict[tuple[int, int], tuple[Array, ...]] = {}
 
-    def prepared(self, query: Array, keys: Array, values: Array, out: Array, real: Array | None = None) -> Attend:
+    def prepared(self, query: Array, keys: Array, values: Array, out: Array) -> Attend:
         """Prepare a function of the number of keys, S, and of those that are read, which writes to `out` for every
         query the average of the values that it reads, weighted by the match of their keys with it.
 
-        Shapes: query and out (B·W, H·K); keys and values (B, capacity, G, K), of which the first S are looked at; read
-        (B, W, S), 1 where read and 0 elsewhere (None: all). real: (B, S), False where nobody reads and the values are
-        zeros (None: nowhere).
+        Shapes: query and out (B·W, H·K); keys and values (B, capacity, G, K), of which the first S are looked at. Of
+        the function: read, (B, W, S), 1 where read and 0 elsewhere (None: all), or real, (B, S), False where nobody
+        reads and the values are zeros (None: nowhere).
         """
         texts, width, heads, head_dim = self._sizes
         capacity, groups = keys.shape[1:3]
@@ -290,15 +295,13 @@ class CachedAttention:
             by_key, by_value = by_key[0], by_value[0]
         several = [size for size in split if size > 1]  # fewer axes are faster
         totals = self._new_totals()
-        averages, divisors, outputs = (
-            x.reshape(*several, -1) for x in (self._contexts.reshape(*several, -1), totals, outputs)
-        )
+        averages, outputs = self._contexts.reshape(*several, head_dim), outputs.reshape(*several, head_dim)
+        divisors = totals.reshape(*several, 1)
         if len(self._scores) < texts * width * heads * capacity:
             self._scores = self._empty((texts * width * heads * capacity,), self._dtype)
             self._ones, self._views = np.ones(capacity, self._dtype), {}
-        are_real = None if real is None else real.astype(self._dtype)[:, :, None]
 
-        def attend(count: int, read: Array | None = None) -> None:
+        def attend(count: int, read: Array | None = None, real: Array | None = None) -> None:
             flat, scores, weights, by_text, ones = self._views.get((count, groups)) or self._view(count, split, stack)
             if gather is not None:
                 gather()
@@ -311,10 +314,10 @@ class CachedAttention:
             np.exp(flat, flat)
             if read is not None:
                 np.multiply(weights, read[:, None, :, None], weights)
-            if are_real is None:
+            if real is None:
                 flat.dot(ones, totals)
             else:
-                np.matmul(by_text, are_real, totals.reshape(texts, -1, 1))
+                np.matmul(by_text, real.astype(self._dtype)[:, :, None], totals.reshape(texts, -1, 1))
             np.matmul(scores, by_value[..., :count, :], contexts)
             np.divide(averages, divisors, outputs)
 

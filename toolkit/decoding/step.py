@@ -324,10 +324,14 @@ class _SelfAttention(SelfAttention):
 
 class _CrossAttention(CrossAttention):
     def _over_cache(self, query: Array, memory: Array, context: Array, rows: _StepRows, tape: _StepRecording) -> None:
-        keys, values, real = rows.cache.memory(self.original)
-        attention = tape.attention(self.num_heads, self.head_dim, context)
-        attend = attention.prepared(_scaled(self, query, tape), keys, values, plain(context), real)
-        tape.note(partial(attend, keys.shape[1]))
+        cache, attention = rows.cache, tape.attention(self.num_heads, self.head_dim, context)
+        attend = attention.prepared(_scaled(self, query, tape), *cache.stored_memory(self.original), plain(context))
+
+        def over_the_memory() -> None:
+            count, real = cache.visible
+            attend(count, None, real)
+
+        tape.note(over_the_memory)
 
 
 def _scaled(attention: SelfAttention | CrossAttention, query: Array, tape: _StepRecording) -> Array:
