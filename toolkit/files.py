@@ -21,6 +21,11 @@ _MOST_SHOWN = 40  # characters of NAME: with what stands around them they still 
 _BELOW = 200  # bytes that are left for the names below a directory that is to be written
 
 
+def cache_directory() -> Path:
+    """Return the directory of what can be made anew: `$XDG_CACHE_HOME/toolkit`, or `~/.cache/toolkit`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolkit"
+
+
 @contextmanager
 def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing bytes that takes the name `path` only when the block has ended without an exception.

@@ -20,7 +20,7 @@ from typing import Literal, get_args
 from toolkit.data.corpus import changed_file
 from toolkit.display import tell
 from toolkit.errors import ConfigError, DataError
-from toolkit.files import TEMPORARY, TEMPORARY_END, remove_leftovers, replaced_directory
+from toolkit.files import TEMPORARY, TEMPORARY_END, cache_directory, remove_leftovers, replaced_directory
 
 CorpusName = Literal["en_ne", "stories", "chat"]
 
@@ -42,8 +42,7 @@ def _corpora() -> Path:
     if programs.parent == _PACKAGE.parent or not all(path.is_file() for path in sums):
         return programs
     version = hashlib.sha256(b"".join(path.read_bytes() for path in sums)).hexdigest()[:8]
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "toolkit" / f"corpora-{version}" / "data"
+    return cache_directory() / f"corpora-{version}" / "data"
 
 
 CORPORA = _corpora()
