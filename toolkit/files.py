@@ -27,11 +27,13 @@ def cache_directory() -> Path:
 
 
 @contextmanager
-def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_writer(path: str | os.PathLike[str], durable: bool = True) -> Iterator[BinaryIO]:
     """Open a file for writing bytes that takes the name `path` only when the block has ended without an exception.
 
     The bytes go to a temporary name in the same directory, are flushed to the disk and renamed; until then, and
     after any failure, whatever `path` named before is untouched. When it returns, the new name is on the disk too.
+
+    durable: False for what can be made anew: the disk is not waited for.
 
     Raises DataError if `path` cannot be written or names something other than a regular file.
     """
@@ -44,10 +46,12 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             raise DataError(f"{path} is not a regular file: give the name of a file to write")
         with temporary.open("xb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(target)
-        flush_to_disk(target.parent)
+        if durable:
+            flush_to_disk(target.parent)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:

@@ -4,7 +4,7 @@ BLAS has no product for few rows that is fast everywhere. Of a cold matrix that 
 EPYC reads 33 GB/s by `np.vecdot` and 13 by `np.matmul`, one of an Intel Xeon about as much by both; copies in tiles
 halve the time of 16 rows where OpenBLAS knows small products (with AVX-512), and cost a tenth where it does not.
 
-What is chosen is a small table, a `Choice`, measured in some milliseconds when it is first wanted. It is kept in
+What is chosen is a small table, a `Choice`, measured in ten milliseconds when it is first wanted. It is kept in
 `$XDG_CACHE_HOME/toolkit` (`~/.cache/toolkit`), in a file that is named after all that it depends on. With
 TOOLKIT_KERNELS=fixed in the environment, and where the file cannot be written, it is a fixed one. Any choice gives the
 same products, to rounding; training makes none.
@@ -38,7 +38,7 @@ FEW = 3  # rows, up to which the reading of weights from memory takes longer tha
 _VERSION = 1  # of the measurement
 _DEPTH, _WIDTH = 256, 1024  # of the matrices that are multiplied: 1 MB
 _MATRICES = {"memory": 12, "cache": 3}  # so many, which are read in turn
-_SAMPLES = 7  # of each kernel
+_SAMPLES = 9  # of each kernel
 _GAIN = 0.9  # of the time of the fixed kernel: what takes longer is not chosen, so that noise chooses nothing
 
 
@@ -52,7 +52,7 @@ class Choice(NamedTuple):
 
 # For weights that come from memory, and for those that are still in the last cache.
 FIXED = {"memory": Choice("vecdot", "vecdot", 64), "cache": Choice("matmul", "packed", 64)}
-_KNOWN = {"one": ("vecdot", "matmul"), "few": ("vecdot", "packed"), "columns": (64, 32, 128, 0)}
+_KNOWN = {"one": ("vecdot", "matmul"), "few": ("vecdot", "packed"), "columns": (64, 0)}  # 32 and 128 won nowhere
 
 
 def choose(source: str) -> Choice:
@@ -70,7 +70,7 @@ def _read_or_measured(path: Path, source: str) -> Choice:
     choice = _read(path)
     if choice is None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_writer(path) as file:
+        with atomic_writer(path, durable=False) as file:
             choice = _measured(_MATRICES[source], FIXED[source])
             file.write(json.dumps(choice._asdict()).encode())
     return choice
