@@ -1,13 +1,16 @@
 """A decoding step against the ordinary forward over the same cache, for every kind of model."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
 
+from toolkit.decoding import weights
 from toolkit.decoding.cache import Cache
 from toolkit.decoding.step import Step
 from toolkit.decoding.weights import PackedWeights
+from toolkit.functional.tuning import Choice
 from toolkit.models.seq2seq import source_rows
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
@@ -113,7 +116,16 @@ def test_a_step_of_a_language_model_is_its_forward(random_gpt, settings, dtype, 
 def test_many_rows_and_odd_sizes(random_gpt):
     """Sizes at which products are computed in several parts."""
     pair = continuation(random_gpt(np.float32, d_model=144, vocab_size=301, num_heads=3, d_ff=1024), [1] * 33)
-    for count in (33, 33, 16, 12, 2, 1):  # whose deep matrices are multiplied in parts, as a whole, and by streaming
+    for count in (33, 33, 16, 12, 2, 1):
+        pair.select(range(count), range(count))
+        pair.read(np.random.default_rng(1).integers(16, 37, count))
+
+
+@pytest.mark.parametrize("choice", [*itertools.product(("vecdot", "matmul"), ("vecdot", "packed"), (64, 0))])
+def test_whichever_kernels_are_chosen(random_gpt, monkeypatch, choice):
+    monkeypatch.setattr(weights, "choose", lambda _: Choice(*choice))
+    pair = continuation(random_gpt(np.float32, d_model=48, vocab_size=70, num_heads=3), [1] * 17)
+    for count in (17, 4, 3, 2, 1):
         pair.select(range(count), range(count))
         pair.read(np.random.default_rng(1).integers(16, 37, count))
 

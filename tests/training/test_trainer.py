@@ -19,6 +19,8 @@ from tests.training.small import (
     timeless_log,
 )
 from toolkit.errors import DivergenceError
+from toolkit.functional import tuning
+from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import load_model, model_directory, read_metrics
 from toolkit.training.trainer import Evaluation, Trainer
 from toolkit.training.translation import TranslationTask
@@ -64,6 +66,21 @@ def test_one_seed_one_result(tmp_path: Path, workers: int) -> None:
     first, second, other = map(bits, trainers)
     assert first == second
     assert first[0] != other[0]
+
+
+def test_the_kernels_of_a_run_are_fixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A choice belongs to a machine, and may be made anew: nothing in a run depends on it."""
+    other, asked = tuning.Choice("vecdot", "packed", 0), []
+    monkeypatch.delenv("TOOLKIT_KERNELS")
+    monkeypatch.setattr(tuning, "_read_or_measured", lambda *_: other)
+
+    def evaluate(_model: Seq2Seq) -> Evaluation:
+        asked.append(tuning.choose("cache"))
+        return Evaluation({"chrf": 1.0}, [])
+
+    small_trainer(tmp_path / "run", evaluate=evaluate).train()
+    assert asked == [tuning.FIXED["cache"]] * 3
+    assert tuning.choose("cache") == other
 
 
 @pytest.mark.parametrize("stop", [3, 4])  # between two validations, and just before one

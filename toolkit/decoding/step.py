@@ -41,9 +41,6 @@ from toolkit.nn.layers import (
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Module, Parameter
 
-# Up to this many rows are limited by the reading of weights where these come from memory.
-_FEWEST_ROWS = 3
-
 
 class Step:
     """The decoder of a model, from the last tokens of all sequences in a cache to the scores of the next ones.
@@ -53,7 +50,7 @@ class Step:
 
     def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: PackedWeights, pool: Pool):
         self._cache, self._packed, self._pool = cache, packed, pool
-        self._model, self._streams = packed.recorder(model, _KINDS)
+        self._model = packed.recorder(model, _KINDS)
         self._input = model.trunk.input if isinstance(model, GPT) else model.target
         self._dtype = model.output.table.data.dtype.type
         self._rows = _StepRows(cache)
@@ -84,7 +81,7 @@ class Step:
 
     def _record(self, count: int) -> "_StepRecording":
         rows, model = self._rows, self._model
-        tape = _StepRecording(self._pool, self._packed, self._streams, count // self._cache.texts, self._careful)
+        tape = _StepRecording(self._pool, self._packed, count // self._cache.texts, self._careful)
         x = model.read(rows.ids, rows, tape) if isinstance(model, GPT) else model.decode(rows.ids, (), rows, tape)
         self._scores = plain(model.output.logits(x, tape))
         tape.waves.clear()  # which refer to the tape: with them it would outlive its use
@@ -116,9 +113,9 @@ class _StepRows:
 class _StepRecording(Recording):
     """A recording for a number of sequences.  beams: W, sequences of each text."""
 
-    def __init__(self, pool: Pool, packed: PackedWeights, streams: bool, beams: int, careful: bool):
+    def __init__(self, pool: Pool, packed: PackedWeights, beams: int, careful: bool):
         super().__init__(pool)
-        self.packed, self.streams, self._beams, self._careful = packed, streams, beams, careful
+        self.packed, self._beams, self._careful = packed, beams, careful
         self.attentions: dict[tuple[int, int], CachedAttention] = {}
         self.waves: dict[RotaryPositions, Array] = {}
 
@@ -140,11 +137,11 @@ def _product(
         scratch = [tape.empty(*each) for each in weight.scratch(rows, dtype)]
         tape.note(partial(weight.prepared(*map(plain, scratch), bias and bias.data), given, y))
         return out
-    if tape.streams and rows <= _FEWEST_ROWS and weight.strides[0] < weight.strides[1]:
-        # From memory `vecdot` reads 30 GB/s, BLAS's product of a vector with a matrix that lies transposed 13.
+    if tape.packed.kernel(rows) == "vecdot" and weight.strides[0] < weight.strides[1]:
         tape.note(partial(np.vecdot, weight.T[:, None], given, y.T))
     else:
-        for call in product_calls(given, tape.packed.for_rows(parameter, weight, rows), y):
+        form = weight if rows == 1 else tape.packed.packed(parameter, weight)
+        for call in product_calls(given, form, y):
             tape.note(call)
     if bias is not None:
         tape.note(partial(np.add, y, bias.data, y))

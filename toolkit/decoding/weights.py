@@ -14,6 +14,7 @@ from toolkit.decoding.recording import recorder_of
 from toolkit.functional.arrays import Array
 from toolkit.functional.int8 import Int8Matrix
 from toolkit.functional.linear import Packed, pack
+from toolkit.functional.tuning import FEW, Choice, choose
 from toolkit.models.base import InputEmbedding
 from toolkit.models.folding import fold_norms
 from toolkit.models.gpt import GPT
@@ -24,8 +25,6 @@ from toolkit.nn.module import Model, Module, Parameter, aligned_zeros
 
 # This many bytes of weights are still in the last cache when the next step wants them (one core of a server).
 _CACHE_BYTES = 12 << 20
-# One row reads a matrix from its beginning to its end as it lies: packing is for more.
-_LEAST_PACKED_ROWS = 2
 # All copies of a model together: those of a larger one would cost more than they are worth.
 _MOST_PACKED_BYTES = 64 << 20
 _ROOM = 32 << 20  # bytes, in which several of them are made; what none needs is never touched
@@ -45,7 +44,9 @@ class PackedWeights:
         self._sample: Array | None = None
         self._copies: set[Parameter] = set()
         self._bytes = 0
-        self._recorder: tuple[Model, bool] | None = None
+        self._recorder: Model | None = None
+        self._source = "memory"
+        self._choice: Choice | None = None
 
     def renew(self, vector: Array) -> bool:
         """Forget all copies if the model, whose parameters are `vector`, has changed since the last time.
@@ -60,25 +61,35 @@ class PackedWeights:
             self._sample, self._recorder = sample.copy(), None
         return changed
 
-    def recorder(self, model: Seq2Seq | GPT, kinds: Mapping[type[Module], type[Module]]) -> tuple[Model, bool]:
-        """Return the model with leaves that record, and True if a step reads more weights than the cache holds.
+    def recorder(self, model: Seq2Seq | GPT, kinds: Mapping[type[Module], type[Module]]) -> Model:
+        """Return the model with leaves that record.
 
         kinds: see `recorder_of`. The model that is recorded is folded, unless that takes too much memory.
         """
-        if self._recorder is None or self._recorder[0].original is not model:
+        if self._recorder is None or self._recorder.original is not model:
             maps = sum(each.data.nbytes for each in _decoder(model)[1].parameters().values())
             prepare = self._prepare if self._bytes + maps <= _MOST_PACKED_BYTES else None
-            streams = maps + model.output.table.data.nbytes > _CACHE_BYTES
-            self._recorder = recorder_of(model, kinds, prepare), streams
+            is_large = maps + model.output.table.data.nbytes > _CACHE_BYTES
+            self._source, self._choice = "memory" if is_large else "cache", None
+            self._recorder = recorder_of(model, kinds, prepare)
         return self._recorder
 
-    def for_rows(self, parameter: Parameter, weight: Array, rows: int) -> Array | Packed:
-        """Return the weight (D, F) of a parameter in the form that multiplies `rows` rows best."""
-        wanted = rows >= _LEAST_PACKED_ROWS
-        if wanted and parameter not in self._packed and self._bytes + weight.nbytes <= _MOST_PACKED_BYTES:
-            self._packed[parameter] = pack(weight, empty=self._empty)
+    def kernel(self, rows: int) -> str:
+        """Return what multiplies so many rows: "vecdot" or "matmul" by a weight as it lies, or "packed"."""
+        choice = self._chosen()
+        return choice.one if rows == 1 else choice.few if rows <= FEW else "packed"
+
+    def packed(self, parameter: Parameter, weight: Array) -> Array | Packed:
+        """Return a packed copy of the weight (D, F) of a parameter; the weight itself where copies are too large."""
+        if parameter not in self._packed and self._bytes + weight.nbytes <= _MOST_PACKED_BYTES:
+            self._packed[parameter] = pack(weight, self._chosen().columns, self._empty)
             self._bytes += weight.nbytes
-        return self._packed.get(parameter, weight) if wanted else weight
+        return self._packed.get(parameter, weight)
+
+    def _chosen(self) -> Choice:
+        if self._choice is None:  # only where there is a product in float32
+            self._choice = choose(self._source)
+        return self._choice
 
     def _empty(self, shape: tuple[int, ...], dtype: type) -> Array:
         """Take memory from large pieces, whose pages the system may join to huge ones: a tenth faster for 4 rows."""

@@ -7,7 +7,8 @@ halve the time of 16 rows where OpenBLAS knows small products (with AVX-512), an
 What is chosen is a small table, a `Choice`, measured in ten milliseconds when it is first wanted. It is kept in
 `$XDG_CACHE_HOME/toolkit` (`~/.cache/toolkit`), in a file that is named after all that it depends on. With
 TOOLKIT_KERNELS=fixed in the environment, and where the file cannot be written, it is a fixed one. Any choice gives the
-same products, to rounding; training makes none.
+same products, to rounding. A training run, which promises equal bits, takes the fixed one for what it decodes, and its
+updates ask for none: products of many rows gain nothing from a choice.
 """
 
 import json
@@ -16,8 +17,8 @@ import platform
 import re
 import statistics
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from itertools import cycle
 from pathlib import Path
@@ -35,6 +36,7 @@ Name = TypeVar("Name", str, int)
 Prepare = Callable[[Array, Array, Array], Callable[[], object]]  # of x, a matrix and where the result is to be
 
 FEW = 3  # rows, up to which the reading of weights from memory takes longer than anything else
+_VARIABLE = "TOOLKIT_KERNELS"
 _VERSION = 1  # of the measurement
 _DEPTH, _WIDTH = 256, 1024  # of the matrices that are multiplied: 1 MB
 _MATRICES = {"memory": 12, "cache": 3}  # so many, which are read in turn
@@ -55,9 +57,22 @@ FIXED = {"memory": Choice("vecdot", "vecdot", 64), "cache": Choice("matmul", "pa
 _KNOWN = {"one": ("vecdot", "matmul"), "few": ("vecdot", "packed"), "columns": (64, 0)}  # 32 and 128 won nowhere
 
 
+@contextmanager
+def fixed_choice() -> Iterator[None]:
+    """Let this process, and those that it starts meanwhile, choose nothing by measurement."""
+    before = os.environ.get(_VARIABLE)
+    os.environ[_VARIABLE] = "fixed"
+    try:
+        yield
+    finally:
+        del os.environ[_VARIABLE]
+        if before is not None:
+            os.environ[_VARIABLE] = before
+
+
 def choose(source: str) -> Choice:
     """Return the choice for weights that a step reads from `source`: "memory", or "cache"."""
-    if os.environ.get("TOOLKIT_KERNELS") == "fixed":
+    if os.environ.get(_VARIABLE) == "fixed":
         return FIXED[source]
     with suppress(ToolkitError, OSError, RuntimeError):  # the last where the user has no home
         return _read_or_measured(choice_file(source), source)

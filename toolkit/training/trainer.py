@@ -13,6 +13,7 @@ from tqdm import tqdm
 from toolkit.display import tell
 from toolkit.errors import DivergenceError, ModelError
 from toolkit.functional.output_loss import LossSums
+from toolkit.functional.tuning import fixed_choice
 from toolkit.nn.module import Model
 from toolkit.process import Stopped, postponed
 from toolkit.tokenization import Tokenizer
@@ -84,7 +85,7 @@ class Trainer:
         raises DivergenceError. Raises DataError where a checkpoint cannot be written.
         """
         self._start_from(saved)
-        with self.run.held(), postponed(self._stop), self.workers, self._bar() as bar:
+        with fixed_choice(), self.run.held(), postponed(self._stop), self.workers, self._bar() as bar:
             self.run.begin()
             if saved is not None:
                 self.run.remove_old(self.config.keep)
