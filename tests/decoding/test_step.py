@@ -121,7 +121,7 @@ def test_many_rows_and_odd_sizes(random_gpt):
         pair.read(np.random.default_rng(1).integers(16, 37, count))
 
 
-@pytest.mark.parametrize("choice", [*itertools.product(("vecdot", "matmul"), ("vecdot", "packed"), (64, 0))])
+@pytest.mark.parametrize("choice", [*itertools.product(("vecdot", "matmul", "rows"), ("vecdot", "packed"), (64, 0))])
 def test_whichever_kernels_are_chosen(random_gpt, monkeypatch, choice):
     monkeypatch.setattr(weights, "choose", lambda _: Choice(*choice))
     pair = continuation(random_gpt(np.float32, d_model=48, vocab_size=70, num_heads=3), [1] * 17)
