@@ -6,6 +6,8 @@ import ctranslate2
 
 from .search_work import SearchSide
 
+_BATCH_SIZE = 64
+
 
 class CTranslate2Decoding(SearchSide):
     """`workers` replicas of `threads` threads each; texts that come together are divided among the replicas."""
@@ -23,7 +25,8 @@ class CTranslate2Decoding(SearchSide):
 
     def decode(self, texts: list[list[int]]) -> list[list[int]]:
         sources = [[self.tokens[index] for index in text] for text in texts]
-        found = self.translator.translate_batch(sources, max_batch_size=-(-len(texts) // self.workers), **self.settings)
+        together = min(-(-len(texts) // self.workers), _BATCH_SIZE)
+        found = self.translator.translate_batch(sources, max_batch_size=together, **self.settings)
         return [[self.ids[token] for token in each.hypotheses[0]] for each in found]
 
 

@@ -83,23 +83,28 @@ AGAINST_TRANSFORMERS = (
 )
 
 
-def write_search(search: Search, directory: Path, transformers: bool, sentences: Path = SENTENCES) -> dict:
+def write_search(
+    search: Search, directory: Path, transformers: bool, sentences: Path = SENTENCES, int8: bool = False
+) -> dict:
     """Leave in `directory` the model in our format and theirs, and what is to be read -> what there is to know.
 
-    sentences: a file with a line for each text that a trained model reads.
+    sentences: a file with a line for each text that a trained model reads. int8: both are stored so.
     """
     make_embedded([sentences])
     model, tokens, texts = _random(search) if search.model in MODELS else _trained(search, sentences)
     for name in ("toolkit", "theirs"):
         (directory / name).mkdir()
-    save_model(model, directory / "toolkit")
     if transformers:
         write_hugging_face(model, directory / "theirs")
     else:
-        write_weights(model, tokens, directory / "theirs")
+        write_weights(model, tokens, directory / "theirs", int8=int8)
+    found = {"parameters": model.parameter_count, "streamed": 4 * _streamed(model)}
+    if int8:
+        model.quantize()
+    save_model(model, directory / "toolkit")
     work = {"beams": search.beams, "together": search.together, "steps": search.steps, "texts": texts, "tokens": tokens}
     (directory / "search.json").write_text(json.dumps(work), encoding="utf-8")
-    return {"parameters": model.parameter_count, "streamed": 4 * _streamed(model)}
+    return found
 
 
 def _random(search: Search) -> tuple[Model, list[str], list[list[int]]]:

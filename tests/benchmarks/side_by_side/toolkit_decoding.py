@@ -1,5 +1,6 @@
 """The toolkit's side of the rows of decoding."""
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from toolkit.models.storage import load_model
 
 from .search_work import SearchSide
 
+with suppress(ImportError):
+    import numkong  # noqa: F401, so that its memory counts as that of imports
+
 _BATCH_SIZE = 64
 
 
@@ -25,7 +29,7 @@ class ToolkitDecoding(SearchSide):
     def __init__(self, directory: str, workers: int = 1, threads: int = 1, int8: bool = False):
         super().__init__(directory)
         threadpool_limits(threads, user_api="blas")
-        self.model, self.packed = load_model(Path(directory) / "toolkit"), PackedWeights()
+        self.model, self.packed = load_model(Path(directory) / "toolkit", int8=int8), PackedWeights()
         if int8:
             self.model.quantize()
         forced = {"max_new_tokens": self.steps, "min_new_tokens": self.steps, "forced_eos": "none"}
