@@ -68,10 +68,10 @@ def test_a_factor_and_a_bias_are_taken_into_the_product(rows):
     x, weight = drawn(rows, 16, 8)
     matrix, bias, found = Int8Matrix(weight), weight[0], np.empty((rows, 8))
     factor = 0.25 if rows == 1 else np.array([[0.25], [-3], [1]])
-    multiply = matrix.prepared(*(np.empty(*each) for each in matrix.scratch(rows, np.float64)), bias)
-    multiply(x, found, factor)
+    multiply = matrix.prepared(found, bias, *(np.empty(*each) for each in matrix.scratch(rows, np.float64)))
+    multiply(x, factor)
     np.testing.assert_allclose(found, factor * (x @ matrix) + bias, rtol=1e-14)
-    multiply(x, found)
+    multiply(x)
     np.testing.assert_allclose(found, x @ matrix + bias, rtol=1e-14)
 
 

@@ -135,7 +135,7 @@ def _product(
     given, y = plain(x), plain(out)
     if isinstance(weight, Int8Matrix):
         scratch = [tape.empty(*each) for each in weight.scratch(rows, dtype)]
-        tape.note(partial(weight.prepared(*map(plain, scratch), bias and bias.data), given, y))
+        tape.note(partial(weight.prepared(y, bias and bias.data, *map(plain, scratch)), given))
         return out
     if tape.packed.kernel(rows) == "vecdot" and weight.strides[0] < weight.strides[1]:
         tape.note(partial(np.vecdot, weight.T[:, None], given, y.T))
