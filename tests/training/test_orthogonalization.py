@@ -10,7 +10,7 @@ from toolkit.training.orthogonalization import inverses, orthogonalized
 def halley(x: np.ndarray, least: float = 0.01) -> np.ndarray:
     """The step as the paper writes it, on a matrix whose singular values are at most 1, with its weights for `least`.
 
-    h is eq. 3.10 of Nakatsukasa, Bai and Gygi, and the values h(least) and 1 are moved to 1 - e and 1 + e.
+    They are those of Nakatsukasa, Bai and Gygi 2010, section 3; the values of `least` and 1 are moved to 1 - e, 1 + e.
     """
     d = (4 * (1 - least**2) / least**4) ** (1 / 3)
     a = (1 + d) ** 0.5 + 0.5 * (8 - 4 * d + 8 * (2 - least**2) / (least**2 * (1 + d) ** 0.5)) ** 0.5

@@ -18,8 +18,8 @@ from toolkit.nn.module import Model, Parameter
 from toolkit.training.config import UPDATES, TrainingConfig
 from toolkit.training.orthogonalization import orthogonalized
 
-# Maps that are made orthogonal together, which saves calls, have squares of about this many elements: 512 kB.
-_STACKED = 131_072
+# Maps that are made orthogonal together, which saves calls, have squares of about this many elements: 1 MB.
+_STACKED = 262_144
 # An orthogonal step has entries of root mean square 1 / √max(m, n), AdamW's about 0.2 (Liu et al. 2025, section 2.2).
 _ADAM_SIZE = 0.2
 
