@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from tests.decoding import reference
-from toolkit.decoding import GenerationConfig, generate
+from toolkit.decoding import GenerationConfig, generate, state
 from toolkit.decoding.beam import beam_search
 from toolkit.decoding.logits_processors import Constraints
 from toolkit.decoding.state import Seq2SeqState
+from toolkit.decoding.step import PackedWeights, Step
 from toolkit.nn.memory import Pool
 from toolkit.tokenization.special import CONTROL_IDS, EOS, UNK
 
@@ -176,3 +177,47 @@ def test_no_sentences_and_empty_sentences(random_model):
     model = random_model()
     assert generate(model, []) == []
     assert len(generate(model, [[], []], GenerationConfig(num_beams=2))) == 2
+
+
+@pytest.fixture
+def recordings(monkeypatch):
+    """A list that grows by the number of sequences of every step that is recorded."""
+    recorded, record = [], Step._record
+    monkeypatch.setattr(Step, "_record", lambda self, count: recorded.append(count) or record(self, count))
+    return recorded
+
+
+@pytest.mark.parametrize("settings", [{}, {"num_beams": 3}, {"do_sample": True, "seed": 1, "num_return_sequences": 2}])
+def test_whoever_has_ended_leaves_the_batch_when_a_recording_pays(
+    random_model, make_sources, recordings, settings, monkeypatch
+):
+    model, sources = random_model(), make_sources(LENGTHS * 2)
+    config, found = GenerationConfig(max_new_tokens=12, **settings), []
+    for price in (0, 20 * model.vector.size, 10**9):
+        monkeypatch.setattr(state, "_RECORDING", price)
+        found.append((generate(model, sources, config), recordings.copy()))
+        recordings.clear()
+    (at_once, most), (later, fewer), (never, least) = found
+    for before, *others in zip(at_once, later, never, strict=True):
+        for after in others:
+            assert [each.ids for each in after] == [each.ids for each in before]
+            np.testing.assert_allclose([each.score for each in after], [each.score for each in before], atol=1e-9)
+    assert len(most) > len(fewer) > len(least) == 1
+    assert most == sorted(most, reverse=True) or settings.get("num_beams")
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_sentences_one_after_the_other_are_recorded_once(random_model, make_sources, recordings, positions, beams):
+    """Until one needs more room than those before it, or the model has changed."""
+    model, sources = random_model(positions=positions), make_sources([3, 12, 0, 7])
+    config, packed = GenerationConfig(max_new_tokens=12, num_beams=beams, num_return_sequences=beams), PackedWeights()
+    alone = [generate(model, [source], config)[0] for source in sources]
+    del recordings[:]
+    assert [generate(model, [source], config, packed=packed)[0] for source in sources] == alone
+    assert generate(model, sources, config, batch_size=1, packed=packed) == alone
+    assert len(recordings) == 1
+    longer = GenerationConfig(max_new_tokens=40, num_beams=beams)
+    assert generate(model, make_sources([45]), longer, packed=packed) == generate(model, make_sources([45]), longer)
+    model.vector[:] *= 0.9
+    assert generate(model, sources[:1], config, packed=packed) == generate(model, sources[:1], config)

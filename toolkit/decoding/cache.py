@@ -18,6 +18,7 @@ from toolkit.nn.module import Module
 from toolkit.nn.rows import Rows
 
 _FIRST_CAPACITY = 32
+_MEMORY_STEP = 32  # there is room for a memory of a multiple of this length: the next texts may be longer
 
 # While the sums of exponentials stay within these bounds, none has overflowed and no row has vanished.
 _LEAST_TOTAL, _LARGEST_TOTAL = 1e-30, 1e30
@@ -82,6 +83,20 @@ class Cache:
             stored[:, self._entries : rows.longest] = 0  # what a step has made room for may be anything
             stored[rows.sequence_of, rows.positions] = new
         return stored
+
+    def begin_again(self, memory: Rows) -> bool:
+        """Forget all but the arrays, for other texts with this memory.
+
+        Returns False, and changes nothing, if there are not as many texts, or their memory is longer than any before.
+        """
+        longest = min((stored.shape[3] for stored in self._memories.values()), default=0)
+        if len(memory.lengths) != self.texts or memory.longest > longest:
+            return False
+        self.lengths, self._beams, self._entries, self._read = np.zeros(self.texts, np.int64), 1, 0, None
+        self._memory_rows, self._memory_lengths = memory, memory.lengths
+        self.__dict__.pop("visible", None)
+        self._look_at_lengths()
+        return True
 
     def advance(self, lengths: Array) -> None:
         """Count the tokens of a forward pass that has ended as past."""
@@ -212,10 +227,13 @@ class Cache:
     def store_memory(self, owner: Module, key: Array, value: Array) -> None:
         """Keep a cross-attention's keys and values of the memory, (M, H, K)."""
         rows = self._memory_rows
-        stored = np.zeros((len(rows.lengths), 2, key.shape[1], rows.longest, key.shape[2]), key.dtype)
-        for by_head, part in zip(stored.swapaxes(0, 1), (key, value), strict=True):
+        if owner in self._memories:
+            self._memories[owner][:, :, :, : rows.longest] = 0
+        else:
+            room = rows.longest + -rows.longest % _MEMORY_STEP
+            self._memories[owner] = np.zeros((len(rows.lengths), 2, key.shape[1], room, key.shape[2]), key.dtype)
+        for by_head, part in zip(self._memories[owner].swapaxes(0, 1), (key, value), strict=True):
             by_head.swapaxes(1, 2)[rows.sequence_of, rows.positions] = part
-        self._memories[owner] = stored
 
     def memory(self, owner: Module) -> tuple[Array, Array, Array | None]:
         """Return keys and values of the memory, (B, S, H, K), and a mask (B, S) of the real ones (None: all are).

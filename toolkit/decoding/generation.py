@@ -20,7 +20,6 @@ from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import load_model
-from toolkit.nn.memory import Pool
 from toolkit.parallel import Processes
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
 
@@ -29,6 +28,9 @@ Texts = Sequence[Sequence[int]]
 # Sentences that are translated at once, and sequences that continue prompts at once: past this a step of a large model
 # takes as much longer as it writes more.
 SENTENCES_AT_ONCE, SEQUENCES_AT_ONCE = 64, 16
+
+# Bytes of memory that a call leaves to the next at most.
+_MOST_LEFT = 16 << 20
 
 # More tokens than anybody will wait for.
 _ENDLESS = 1 << 40
@@ -90,6 +92,7 @@ def generate(
         found = decode(state, constraints, config, [numbers[index] for index in chosen], stopping, observer)
         for index, hypotheses in zip(chosen, found, strict=True):
             results[index] = hypotheses
+    job.leave()
     return results
 
 
@@ -163,7 +166,8 @@ class _Job:
         self._bad_words = BadWords(bad_words, model.config.vocab_size, end)
         if packed is not None:
             packed.renew(model.vector)
-        self._pool, self._packed, self._prefix_cache = Pool(), packed or PackedWeights(), prefix_cache
+        self._packed, self._prefix_cache = packed or PackedWeights(), prefix_cache
+        self._pool, self._lone = self._packed.take()
         if prefix_cache:  # which renews its own weights
             if not self.continues or self._slides or self._copies > 1 or config.num_beams > 1:
                 raise ConfigError("what was read is kept for one sequence that does not slide: leave out prefix_cache")
@@ -230,12 +234,26 @@ class _Job:
             texts, packed = [self._texts[index] for index in chosen], self._packed
             state = GPTState(model, texts, self._pool, self._copies, self._slides, room, packed, self._prefix_cache)
         else:
-            texts = [self._texts[index] for index in repeated]
-            state = Seq2SeqState(model, texts, self._pool, room * config.num_beams, self._packed)
+            state = self._translating([self._texts[index] for index in repeated], room * config.num_beams)
         histories, prefixes = ([each[index] for index in repeated] for each in (self._histories, self._prefixes))
         processors = LogitsProcessors(config, self._bad_words, histories, model.config.begin_row)
         limits, earliest = self._limits[repeated], min(config.min_new_tokens, _ENDLESS)
         return state, Constraints(limits, prefixes, earliest, config.forced_eos, processors, self._end, self._free)
+
+    def _translating(self, sources: Texts, room: int) -> Seq2SeqState:
+        """Read sources; what a lone one needed is kept for the next."""
+        if self._lone is not None and self._lone.model is self._model and self._lone.begin_again(sources, room):
+            return self._lone
+        self._lone = None
+        state = Seq2SeqState(self._model, sources, self._pool, room, self._packed)
+        if len(sources) == 1:
+            self._lone = state
+        return state
+
+    def leave(self) -> None:
+        """Leave memory, and the state of a lone source, to the next call with these weights."""
+        if not self._prefix_cache and self._pool.allocated <= _MOST_LEFT:
+            self._packed.kept.append((self._pool, self._lone))
 
 
 def check_batch_size(batch_size: int) -> None:

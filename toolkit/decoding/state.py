@@ -15,6 +15,7 @@ from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq, source_rows
 from toolkit.nn.memory import Pool
+from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.tokenization.special import BOS
 
@@ -78,13 +79,29 @@ class Seq2SeqState(DecoderState):
         room: int = 32,
         packed: PackedWeights | None = None,
     ):
-        tape = Tape(memory=pool)
+        self.model, self._pool = model, pool
+        self._room = 1 << room.bit_length()  # the next sentences may have room for more
         ids, rows = source_rows(sources)
-        memory = model.encode(ids, rows, tape)
-        super().__init__(model, Cache(len(sources), rows, room, tape.empty), packed, pool)
-        for block in model.decoder.blocks:
+        super().__init__(model, Cache(len(sources), rows, self._room, pool.empty), packed, pool)
+        self._read(ids, rows)
+
+    def begin_again(self, sources: Sequence[Sequence[int]], room: int) -> bool:
+        """Take other sentences for the same memory and the same recording.
+
+        Returns False, and changes nothing, if there are not as many, or they need more room.
+        """
+        ids, rows = source_rows(sources)
+        fits = room <= self._room and self._cache.begin_again(rows)
+        if fits:
+            self._read(ids, rows)
+        return fits
+
+    def _read(self, ids: Array, rows: Rows) -> None:
+        tape = Tape(memory=self._pool)
+        memory = self.model.encode(ids, rows, tape)
+        for block in self.model.decoder.blocks:
             block.cross_attention.layer.remember(memory, self._cache, tape)
-        self.begin = np.full(len(sources), BOS)
+        self.begin = np.full(len(rows.lengths), BOS)
 
 
 class PrefixCache:

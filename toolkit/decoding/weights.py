@@ -7,6 +7,7 @@ and what several rows are multiplied with lies in the order in which it is read.
 import math
 from collections.abc import Mapping
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Stack
+from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model, Module, Parameter, aligned_zeros
 
 # This many bytes of weights are still in the last cache when the next step wants them (one core of a server).
@@ -47,6 +49,15 @@ class PackedWeights:
         self._recorder: Model | None = None
         self._source = "memory"
         self._choice: Choice | None = None
+        # Memory, and the state of a text that was decoded alone: each call takes them and leaves them when it is done.
+        self.kept: list[tuple[Pool, Any]] = []
+
+    def take(self) -> tuple[Pool, Any]:
+        """Take what a call before has left, so that no other does; a new pool and None where there is nothing."""
+        try:
+            return self.kept.pop()
+        except IndexError:
+            return Pool(), None
 
     def renew(self, vector: Array) -> bool:
         """Forget all copies if the model, whose parameters are `vector`, has changed since the last time.
@@ -58,7 +69,7 @@ class PackedWeights:
         changed = self._sample is None or not np.array_equal(sample, self._sample)
         if changed:
             self._packed, self._copies, self._bytes = {}, set(), 0
-            self._sample, self._recorder = sample.copy(), None
+            self._sample, self._recorder, self.kept = sample.copy(), None, []
         return changed
 
     def recorder(self, model: Seq2Seq | GPT, kinds: Mapping[type[Module], type[Module]]) -> Model:
