@@ -130,6 +130,37 @@ def test_whichever_kernels_are_chosen(random_gpt, monkeypatch, choice):
         pair.read(np.random.default_rng(1).integers(16, 37, count))
 
 
+@pytest.mark.parametrize("one", ["rows", "vecdot", "matmul"])
+@pytest.mark.parametrize("settings", [SEQ2SEQ[0], SEQ2SEQ[1], {"bias": False}])
+def test_one_row_by_every_kernel(random_model, make_sources, monkeypatch, settings, one):
+    monkeypatch.setattr(weights, "choose", lambda _: Choice(one, "packed", 64))
+    pair = translation(random_model(np.float64, **settings), make_sources([5]))
+    for _ in range(3):
+        pair.read(np.random.default_rng(1).integers(16, 37, 1))
+
+
+@pytest.mark.parametrize("settings", [SEQ2SEQ[1], GPT[0], GPT[1], GPT[3]])
+def test_a_model_whose_copies_are_too_large(random_model, random_gpt, make_sources, monkeypatch, settings):
+    """Nothing is folded then, and the rest is the same."""
+    monkeypatch.setattr(weights, "_MOST_PACKED_BYTES", 1000)
+    if settings in SEQ2SEQ:
+        follow(translation(random_model(np.float64, **settings), make_sources([4, 7, 2])), np.float64)
+    else:
+        follow(continuation(random_gpt(np.float64, **settings), [4, 0, 3]), np.float64)
+
+
+@pytest.mark.parametrize(
+    ("one", "beams", "expected"), [("rows", 1, 40), ("vecdot", 1, 51), ("vecdot", 4, 73), ("vecdot", 32, 73)]
+)
+def test_a_step_takes_this_many_operations(random_model, make_sources, monkeypatch, one, beams, expected):
+    """Each is a call of NumPy, or a handful of them: with few rows they take as long as the arithmetic."""
+    monkeypatch.setattr(weights, "choose", lambda _: Choice(one, "packed", 64))
+    pair = translation(random_model(np.float32, tie="all"), make_sources([5]))
+    pair.select([0], [0] * beams)
+    pair.read(np.full(beams, 20))
+    assert len(pair.step._recording) == expected
+
+
 @pytest.mark.parametrize("size", [1.0, 1e2, 1e4])
 @pytest.mark.parametrize("beams", [1, 3])
 def test_scores_beyond_the_range_of_exp_are_no_matter(random_gpt, size, beams):

@@ -362,7 +362,7 @@ class CachedAttention:
     def is_safe(self) -> bool:
         """True if no sum of the last step has overflowed or vanished."""
         for totals in self._totals:  # argmax is several times as fast as max, and NaN is the largest of all
-            flat = totals.reshape(-1)
-            if not (flat[flat.argmin()] > _LEAST_TOTAL and flat[flat.argmax()] < _LARGEST_TOTAL):
+            number = totals.item
+            if not (number(totals.argmin()) > _LEAST_TOTAL and number(totals.argmax()) < _LARGEST_TOTAL):
                 return False
         return True

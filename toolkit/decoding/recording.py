@@ -34,7 +34,7 @@ class Recording(Tape):
         self.plain = Tape(memory=pool)  # for leaves that are recorded as one call
         self._operations: list[Callable[[], object]] = []
         del self.empty  # for the method of that name
-        self._free: dict[tuple, list[Array]] = {}
+        self._free: dict[tuple, list[tuple[Array, Array | None]]] = {}
 
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
         """Note a call that writes its results to some of its arguments, and do it."""
@@ -61,9 +61,18 @@ class Recording(Tape):
     def empty(self, shape: tuple[int, ...], dtype: type = np.float32) -> "Traced":
         """Lend memory, as the tapes of ordinary passes do."""
         free = self._free.setdefault((shape, dtype), [])
-        array = (free.pop() if free else self.plain.empty(shape, dtype)[...]).view(Traced)
-        array.loan = self, free
+        memory = free.pop() if free else self._memory(shape, dtype)
+        array = memory[0].view(Traced)
+        array.loan = self, free, memory
         return array
+
+    def _memory(self, shape: tuple[int, ...], dtype: type) -> tuple[Array, Array | None]:
+        """Return an array, and where it is one row, this row with a 1 after its end, which a bias is multiplied by."""
+        if len(shape) != 2 or shape[0] != 1:
+            return self.plain.empty(shape, dtype)[...], None
+        longer = self.plain.empty((shape[1] + 1,), dtype)[...]
+        longer[-1] = 1
+        return longer[None, :-1], longer
 
 
 class Traced(np.ndarray):
@@ -72,11 +81,11 @@ class Traced(np.ndarray):
     Any other computation raises TypeError, at once or where its result is used.
     """
 
-    loan: tuple[Recording, list[Array]] | None = None  # of the array that was lent, not of its views
+    loan: tuple[Recording, list, tuple[Array, Array | None]] | None = None  # of the array that was lent, not of views
 
     def __del__(self) -> None:
         if self.loan is not None:
-            self.loan[1].append(self.base)
+            self.loan[1].append(self.loan[2])
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **settings: Any) -> Any:
         recording = next(_lent(x).loan[0] for x in (*inputs, *(out or ())) if isinstance(x, Traced))
@@ -103,10 +112,15 @@ def plain(x: Any) -> Any:
     if type(x) is not Traced:
         return x
     if x.loan is not None:
-        return x.base
-    lent = _lent(x)
-    offset = x.__array_interface__["data"][0] - lent.__array_interface__["data"][0]
-    return np.ndarray(x.shape, x.dtype, lent.base, offset, x.strides)
+        return x.loan[2][0]
+    memory = _lent(x).loan[2][0]
+    offset = x.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+    return np.ndarray(x.shape, x.dtype, memory, offset, x.strides)
+
+
+def with_one(x: Array) -> Array | None:
+    """Return a row that a recording lent with the 1 after its end, (D + 1,); None for anything else."""
+    return x.loan[2][1] if type(x) is Traced and x.loan is not None else None
 
 
 def _lent(x: Traced) -> Traced:

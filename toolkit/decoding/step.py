@@ -12,7 +12,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from toolkit.decoding.cache import Cache, CachedAttention
-from toolkit.decoding.recording import Recording, plain
+from toolkit.decoding.recording import Recording, plain, with_one
 from toolkit.decoding.weights import PackedWeights
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
@@ -136,6 +136,10 @@ def _product(
     if isinstance(weight, Int8Matrix):
         scratch = [tape.empty(*each) for each in weight.scratch(rows, dtype)]
         tape.note(partial(weight.prepared(y, bias and bias.data, *map(plain, scratch)), given))
+        return out
+    joined = tape.packed.with_bias(parameter) if rows == 1 else None
+    if joined is not None and (longer := with_one(x)) is not None:
+        tape.note(partial(longer.dot, joined, y[0]))
         return out
     if tape.packed.kernel(rows) == "vecdot" and weight.strides[0] < weight.strides[1]:
         tape.note(partial(np.vecdot, weight.T[:, None], given, y.T))

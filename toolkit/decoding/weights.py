@@ -15,13 +15,14 @@ from toolkit.decoding.recording import recorder_of
 from toolkit.functional.arrays import Array
 from toolkit.functional.int8 import Int8Matrix
 from toolkit.functional.linear import Packed, pack
-from toolkit.functional.tuning import FEW, Choice, choose
+from toolkit.functional.tuning import FEW, FIXED, Choice, choose
 from toolkit.models.base import InputEmbedding
-from toolkit.models.folding import fold_norms
+from toolkit.models.folding import MAPS, fold_norms
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Stack
+from toolkit.nn.layers import Linear
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model, Module, Parameter, aligned_zeros
 
@@ -44,7 +45,7 @@ class PackedWeights:
         self._packed: dict[Parameter, Packed] = {}
         self._room = np.empty(0, np.uint8)
         self._sample: Array | None = None
-        self._copies: set[Parameter] = set()
+        self._copies: dict[Parameter, Array | None] = {}  # with their biases as last rows, or not
         self._bytes = 0
         self._recorder: Model | None = None
         self._source = "memory"
@@ -68,7 +69,7 @@ class PackedWeights:
         sample = vector[:: max(1, len(vector) // _SAMPLE)]
         changed = self._sample is None or not np.array_equal(sample, self._sample)
         if changed:
-            self._packed, self._copies, self._bytes = {}, set(), 0
+            self._packed, self._copies, self._bytes = {}, {}, 0
             self._sample, self._recorder, self.kept = sample.copy(), None, []
         return changed
 
@@ -88,7 +89,13 @@ class PackedWeights:
     def kernel(self, rows: int) -> str:
         """Return what multiplies so many rows: "vecdot" or "matmul" by a weight as it lies, or "packed"."""
         choice = self._chosen()
+        if choice.one == "rows":  # where there is no copy
+            choice = choice._replace(one=FIXED[self._source].one)
         return choice.one if rows == 1 else choice.few if rows <= FEW else "packed"
+
+    def with_bias(self, parameter: Parameter) -> Array | None:
+        """Return the copy of a weight with its bias as last row, (D + 1, F), if one row is best multiplied by that."""
+        return self._copies.get(parameter)
 
     def packed(self, parameter: Parameter, weight: Array) -> Array | Packed:
         """Return a packed copy of the weight (D, F) of a parameter; the weight itself where copies are too large."""
@@ -119,6 +126,16 @@ class PackedWeights:
             layer = getattr(part, "layer", None)
             if type(layer) in (SelfAttention, CrossAttention):
                 self._scale_queries(layer, 1 / math.sqrt(layer.head_dim))
+            for linear in [getattr(layer, name) for name in MAPS.get(type(layer), ())]:
+                self._join(linear)
+
+    def _join(self, linear: Linear) -> None:
+        """Put the bias of a map, or zeros, below its weight, where one row is multiplied by both in one product."""
+        if not linear.weight.quantized and self._chosen().one == "rows":
+            linear.weight = self._copied(linear.weight)
+            last = self._copies[linear.weight][-1]
+            last[...] = 0 if linear.bias is None else linear.bias.data
+            linear.bias = linear.bias and _holding(linear.bias, last)
 
     def _scale_queries(self, layer: SelfAttention | CrossAttention, scale: float) -> None:
         layer.is_scaled = True
@@ -139,10 +156,13 @@ class PackedWeights:
         """Copy a parameter, unless it is a copy."""
         if parameter in self._copies:
             return parameter
-        found = _holding(parameter, parameter.view(self._empty((parameter.size,), parameter.data.dtype.type)))
-        found.data[...] = parameter.data
-        self._copies.add(found)
-        self._bytes += found.data.nbytes
+        dtype, (depth, width) = parameter.data.dtype.type, parameter.shape
+        joined = self._empty((depth + 1, width), dtype) if self._chosen().one == "rows" else None
+        data = parameter.view(self._empty((depth * width,), dtype)) if joined is None else joined[:-1]
+        data[...] = parameter.data
+        found = _holding(parameter, data)
+        self._copies[found] = joined
+        self._bytes += data.nbytes
         return found
 
 

@@ -126,7 +126,9 @@ def _measured(count: int, fixed: Choice) -> Choice:
     with ThreadpoolController().limit(limits=1, user_api="blas"):
         columns = _fastest(matrices, 16, packed, fixed.columns)
         few = _fastest(matrices, FEW, {"vecdot": _vecdot, "packed": packed[columns]}, fixed.few)
-        one = _fastest(matrices, 1, {"vecdot": _vecdot, "matmul": _matmul, "rows": _rows}, fixed.one)
+        one = _fastest(
+            matrices, 1, {"vecdot": _with_bias(_vecdot), "matmul": _with_bias(_matmul), "rows": _rows}, fixed.one
+        )
     return Choice(one, few, columns)
 
 
@@ -150,6 +152,16 @@ def _vecdot(x: Array, matrix: Array, y: Array) -> Callable[[], object]:
 
 def _matmul(x: Array, matrix: Array, y: Array) -> Callable[[], object]:
     return partial(np.matmul, x, matrix.reshape(_WIDTH, _DEPTH).T, y)
+
+
+def _with_bias(prepare: Prepare) -> Prepare:
+    """Add a bias, as one row is followed by where it is not multiplied by the bias too."""
+
+    def prepared(x: Array, matrix: Array, y: Array) -> Callable[[], object]:
+        multiply, bias = prepare(x, matrix, y), np.ones(y.shape[1], y.dtype)
+        return lambda: (multiply(), np.add(y, bias, y))
+
+    return prepared
 
 
 def _rows(x: Array, matrix: Array, y: Array) -> Callable[[], object]:

@@ -35,7 +35,7 @@ from toolkit.nn.layers import (
 from toolkit.nn.module import Module, Parameter, zeros
 
 # The map of a sub-layer that reads what its norm gives, and the one that adds to the residual stream.
-_MAPS = {SelfAttention: ("query_key_value", "output"), CrossAttention: ("query", "output"), FeedForward: ("up", "down")}
+MAPS = {SelfAttention: ("query_key_value", "output"), CrossAttention: ("query", "output"), FeedForward: ("up", "down")}
 _LINEAR, _NORMS = (Linear, ActivatedLinear, GatedLinear), (LayerNorm, RMSNorm)
 
 Own = Callable[[Parameter], Parameter]
@@ -63,7 +63,7 @@ def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear] = 
     for block in stack.blocks:
         for part in (each for each in vars(block).values() if isinstance(each, Module)):
             is_known = type(block) in (Block, DecoderBlock) and type(part) is Residual and part.pre_norm
-            names = _MAPS.get(type(part.layer), ()) if is_known else ()
+            names = MAPS.get(type(part.layer), ()) if is_known else ()
             maps = [getattr(part.layer, name) for name in names]
             places.append((part, maps[:1]))
             writers.append(maps[1] if maps else None)
