@@ -131,7 +131,7 @@ def test_whichever_kernels_are_chosen(random_gpt, monkeypatch, choice):
 
 
 @pytest.mark.parametrize("one", ["rows", "vecdot", "matmul"])
-@pytest.mark.parametrize("settings", [SEQ2SEQ[0], SEQ2SEQ[1], {"bias": False}])
+@pytest.mark.parametrize("settings", SEQ2SEQ)
 def test_one_row_by_every_kernel(random_model, make_sources, monkeypatch, settings, one):
     monkeypatch.setattr(weights, "choose", lambda _: Choice(one, "packed", 64))
     pair = translation(random_model(np.float64, **settings), make_sources([5]))
@@ -150,7 +150,7 @@ def test_a_model_whose_copies_are_too_large(random_model, random_gpt, make_sourc
 
 
 @pytest.mark.parametrize(
-    ("one", "beams", "expected"), [("rows", 1, 40), ("vecdot", 1, 51), ("vecdot", 4, 73), ("vecdot", 32, 73)]
+    ("one", "beams", "expected"), [("rows", 1, 39), ("vecdot", 1, 51), ("vecdot", 4, 74), ("vecdot", 32, 74)]
 )
 def test_a_step_takes_this_many_operations(random_model, make_sources, monkeypatch, one, beams, expected):
     """Each is a call of NumPy, or a handful of them: with few rows they take as long as the arithmetic."""
