@@ -146,13 +146,14 @@ def test_memories_go_with_their_texts():
     rows = np.arange(7.0)[:, None, None]
     assert not cache.has_memory(owner)
     cache.store_memory(owner, rows, -rows)
-    assert cache.memory(owner)[2].sum(axis=1).tolist() == [2, 4, 1]
+    assert cache.visible[1].sum(axis=1).tolist() == [2, 4, 1]
     cache.select(np.array([2, 0]), np.array([2, 2, 0, 0]))
-    key, value, real = cache.memory(owner)
+    seen, real = cache.visible
+    key, value = cache.memory(owner)[:, :, :seen]
     assert key.shape == (2, 2, 1, 1)
     assert key[1, :, 0, 0].tolist() == [0, 1]
     assert (key[real] == -value[real]).all()
     assert key[0, 0, 0] == 6
     assert cache.rows(np.ones(4, np.int64)).memory_of.tolist() == [0, 0, 1, 1]
     cache.select(np.array([1]), np.array([2]))
-    assert cache.memory(owner)[2] is None
+    assert cache.visible[1] is None

@@ -235,22 +235,13 @@ class Cache:
         for by_head, part in zip(self._memories[owner].swapaxes(0, 1), (key, value), strict=True):
             by_head.swapaxes(1, 2)[rows.sequence_of, rows.positions] = part
 
-    def memory(self, owner: Module) -> tuple[Array, Array, Array | None]:
-        """Return keys and values of the memory, (B, S, H, K), and a mask (B, S) of the real ones (None: all are).
-
-        Where it is False, both are zeros.
-        """
-        longest, real = self.visible
-        key, value = self.stored_memory(owner)
-        return key[:, :longest], value[:, :longest], real
-
-    def stored_memory(self, owner: Module) -> Array:
+    def memory(self, owner: Module) -> Array:
         """Return the keys and values of the memory, (2, B, capacity, H, K), of which only some are `visible` now."""
         return self._memories[owner].transpose(1, 0, 3, 2, 4)
 
     @cached_property
     def visible(self) -> tuple[int, Array | None]:
-        """Count the keys S of the longest text, and mask those that are real, (B, S) (None: all are)."""
+        """Count the keys S of the longest text, and mask the real ones, (B, S) (None: all are); others are zeros."""
         longest = int(self._memory_lengths.max(initial=0))
         real = np.arange(longest) < self._memory_lengths[:, None]
         return longest, None if real.all() else real

@@ -7,6 +7,7 @@ ordinary `forward`. Arithmetic of a composite is recorded ufunc by ufunc. Only l
 replay to the next and is no result of a recorded operation, such as positions.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -34,7 +35,7 @@ class Recording(Tape):
         self.plain = Tape(memory=pool)  # for leaves that are recorded as one call
         self._operations: list[Callable[[], object]] = []
         del self.empty  # for the method of that name
-        self._free: dict[tuple, list[tuple[Array, Array | None]]] = {}
+        self._free: dict[tuple, list[tuple[Array, Array]]] = {}
 
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
         """Note a call that writes its results to some of its arguments, and do it."""
@@ -61,18 +62,14 @@ class Recording(Tape):
     def empty(self, shape: tuple[int, ...], dtype: type = np.float32) -> "Traced":
         """Lend memory, as the tapes of ordinary passes do."""
         free = self._free.setdefault((shape, dtype), [])
-        memory = free.pop() if free else self._memory(shape, dtype)
+        if not free:
+            longer = self.plain.empty((math.prod(shape) + 1,), dtype)[...]
+            longer[-1] = 1  # what is multiplied by a bias, where the rest is one row
+            free.append((longer[:-1].reshape(shape), longer))
+        memory = free.pop()
         array = memory[0].view(Traced)
         array.loan = self, free, memory
         return array
-
-    def _memory(self, shape: tuple[int, ...], dtype: type) -> tuple[Array, Array | None]:
-        """Return an array, and where it is one row, this row with a 1 after its end, which a bias is multiplied by."""
-        if len(shape) != 2 or shape[0] != 1:
-            return self.plain.empty(shape, dtype)[...], None
-        longer = self.plain.empty((shape[1] + 1,), dtype)[...]
-        longer[-1] = 1
-        return longer[None, :-1], longer
 
 
 class Traced(np.ndarray):
@@ -81,7 +78,7 @@ class Traced(np.ndarray):
     Any other computation raises TypeError, at once or where its result is used.
     """
 
-    loan: tuple[Recording, list, tuple[Array, Array | None]] | None = None  # of the array that was lent, not of views
+    loan: tuple[Recording, list, tuple[Array, Array]] | None = None  # of the array that was lent, not of its views
 
     def __del__(self) -> None:
         if self.loan is not None:
@@ -118,9 +115,9 @@ def plain(x: Any) -> Any:
     return np.ndarray(x.shape, x.dtype, memory, offset, x.strides)
 
 
-def with_one(x: Array) -> Array | None:
-    """Return a row that a recording lent with the 1 after its end, (D + 1,); None for anything else."""
-    return x.loan[2][1] if type(x) is Traced and x.loan is not None else None
+def with_one(x: Traced) -> Array | None:
+    """Return a lent row with a 1 after its end, (D + 1,); None for a view of something lent."""
+    return x.loan and x.loan[2][1]
 
 
 def _lent(x: Traced) -> Traced:
@@ -161,35 +158,32 @@ def recorder_of(
     prepare: changes modules of a copy of the tree before, but not the parameters in them, which are the tree's own.
     """
     originals: dict[Module, Module] = {}
-
-    def copied(module: Module) -> Module:
-        twin = _rebuilt(module, type(module), copied)
-        originals[twin] = module
-        return twin
-
-    def recording(module: Module) -> Module:
-        kind = kinds.get(type(module)) or (type(module) if _members(module) else OneCall)
-        twin = _rebuilt(module, kind, (lambda leaf: leaf) if kind is OneCall else recording)
-        twin.original = originals.get(module, module)
-        return twin
-
     if prepare is not None:
-        module = copied(module)
+        module = _rebuilt(module, type, originals)
         prepare(module)
-    return recording(module)
+    twin = _rebuilt(
+        module, lambda each: kinds.get(type(each)) or (type(each) if _members(each) else OneCall), originals
+    )
+    for each, original in originals.items():
+        each.original = original
+    return twin
 
 
-def _rebuilt(module: Module, kind: type[Module], copied: Callable[[Module], Module]) -> Module:
-    """Make a module of this kind that has all attributes of another one, its modules as copies."""
+def _rebuilt(module: Module, kind_of: Callable[[Module], type[Module]], originals: dict[Module, Module]) -> Module:
+    """Copy a tree of modules as others of these kinds, and note what each comes from."""
+    kind = kind_of(module)
     twin = object.__new__(kind)
     vars(twin).update(vars(module))
-    for name, value in _members(module).items():
-        setattr(twin, name, [copied(each) for each in value] if isinstance(value, list) else copied(value))
+    originals[twin] = originals.get(module, module)
+    for name, value in _members(module).items() if kind is not OneCall else ():
+        several = isinstance(value, list)
+        copies = [_rebuilt(each, kind_of, originals) for each in (value if several else [value])]
+        setattr(twin, name, copies if several else copies[0])
     return twin
 
 
 def _members(module: Module) -> dict[str, Any]:
-    """List the attributes of a module that are modules, or lists of them."""
+    """Find the attributes of a module that are modules, or lists of them."""
     return {
         name: value
         for name, value in vars(module).items()

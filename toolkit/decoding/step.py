@@ -326,7 +326,7 @@ class _SelfAttention(SelfAttention):
 class _CrossAttention(CrossAttention):
     def _over_cache(self, query: Array, memory: Array, context: Array, rows: _StepRows, tape: _StepRecording) -> None:
         cache, attention = rows.cache, tape.attention(self.num_heads, self.head_dim, context)
-        attend = attention.prepared(_scaled(self, query, tape), *cache.stored_memory(self.original), plain(context))
+        attend = attention.prepared(_scaled(self, query, tape), *cache.memory(self.original), plain(context))
 
         def over_the_memory() -> None:
             count, real = cache.visible

@@ -1,4 +1,4 @@
-"""Fold norms into the maps around them, in a model that is not trained any more: the same numbers in fewer operations.
+"""Fold norms and scales into maps, in a model that is not trained any more: the same numbers in fewer operations.
 
 A norm that stands before a map scales and shifts what it has normalised, n. The map can do both:
 
@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from toolkit.functional.arrays import Array
+from toolkit.functional.int8 import Int8Matrix
 from toolkit.models.base import InputEmbedding
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.blocks import Block, DecoderBlock, Residual, Stack
@@ -50,8 +51,8 @@ def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear] = 
     output reads it, which has far more columns for a bias than the norm.
     own: gives the parameter that may be changed in place of one that may not; None: all may.
     """
-    if stack.norm is None:
-        return
+    if stack.norm is None or any(parameter.quantized for parameter in stack.parameters().values()):
+        return  # before it was quantised, a stack was folded
     own = own or (lambda parameter: parameter)
     uses = Counter(parameter for _, parameter in stack._walk(""))
 
@@ -80,11 +81,40 @@ def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear] = 
             writer.weight = own(writer.weight)
             writer.weight.data -= writer.weight.data.mean(axis=1, keepdims=True)
             if writer.bias is not None:
-                writer.bias = _holding(writer.bias, writer.bias.data - writer.bias.data.mean())
+                writer.bias = holding(writer.bias, writer.bias.data - writer.bias.data.mean())
     for owner, read in folded:
         for each in read:
             _scale_and_shift(each, owner.norm, own)
         owner.norm = _without_scale(owner.norm, centres)
+
+
+def fold_scales(stack: Stack, own: Own) -> None:
+    """Fold the 1/√K of attention into the maps of queries, or into their norms, in place; `is_scaled` says where.
+
+    own: as of `fold_norms`. This is for decoding steps, which know of it: `toolkit.functional.attention` does not.
+    """
+    for layer in layers_of(stack):
+        if isinstance(layer, FeedForward):
+            continue
+        layer.is_scaled, scale = True, 1 / math.sqrt(layer.head_dim)
+        if norm := getattr(layer, "query_norm", None):
+            norm.gain = holding(norm.gain, norm.gain.data * norm.gain.data.dtype.type(scale))
+            continue
+        queries = getattr(layer, MAPS[type(layer)][0])
+        factors = np.ones(queries.weight.shape[1], queries.weight.data.dtype)
+        factors[: layer.num_heads * layer.head_dim] = scale
+        if queries.weight.quantized:
+            queries.weight = holding(queries.weight, queries.weight.data.scaled(factors))
+        else:
+            queries.weight = own(queries.weight)
+            queries.weight.data *= factors
+        queries.bias = queries.bias and holding(queries.bias, queries.bias.data * factors)
+
+
+def layers_of(stack: Stack) -> list[Module]:
+    """List the sub-layers of a stack whose maps are known."""
+    layers = [getattr(part, "layer", None) for block in stack.blocks for part in vars(block).values()]
+    return [layer for layer in layers if type(layer) in MAPS]
 
 
 def _scale_and_shift(reader: Linear, norm: Norm, own: Own) -> None:
@@ -93,7 +123,7 @@ def _scale_and_shift(reader: Linear, norm: Norm, own: Own) -> None:
     weight = reader.weight.data
     if isinstance(norm, LayerNorm) and norm.bias is not None:
         shift, bias = norm.bias.data @ weight, reader.bias or Parameter((weight.shape[1],), zeros)
-        reader.bias = _holding(bias, shift if reader.bias is None else shift + reader.bias.data)
+        reader.bias = holding(bias, shift if reader.bias is None else shift + reader.bias.data)
     weight *= norm.gain.data[:, None] * weight.dtype.type(math.sqrt(len(weight)))
 
 
@@ -102,11 +132,11 @@ def _without_scale(norm: Norm, is_centred: bool) -> Norm:
     width = len(norm.gain.data)
     keeps_mean = is_centred or isinstance(norm, RMSNorm)
     found = RMSNorm(width, norm.eps) if keeps_mean else LayerNorm(width, bias=False, eps=norm.eps)
-    found.gain = _holding(norm.gain, np.full_like(norm.gain.data, 1 / math.sqrt(width)))
+    found.gain = holding(norm.gain, np.full_like(norm.gain.data, 1 / math.sqrt(width)))
     return found
 
 
-def _holding(parameter: Parameter, values: Array) -> Parameter:
+def holding(parameter: Parameter, values: Array | Int8Matrix) -> Parameter:
     """Make a parameter like another one, with values of its own."""
     found = copy.copy(parameter)
     found.data = values

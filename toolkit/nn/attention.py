@@ -209,7 +209,8 @@ class CrossAttention(_Attention):
         cache = rows.cache
         if not cache.has_memory(self):
             self.remember(memory, cache, tape)
-        keys, values, real = cache.memory(self)
+        seen, real = cache.visible
+        keys, values = cache.memory(self)[:, :, :seen]
         for span in rows.memory_spans:
             key, value = (x[span.sequences] for x in (keys, values))
             visible = None if real is None else real[span.sequences, None, :, None]

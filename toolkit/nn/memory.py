@@ -13,8 +13,13 @@ import mmap
 
 import numpy as np
 
+from toolkit.nn.module import aligned_zeros
+
 # Smaller arrays come from the C heap, which recycles them without page faults.
 _SMALLEST = 1 << 15
+
+# Bytes that a `Reserve` takes at once. What is never touched takes no memory.
+_RESERVED = 32 << 20
 
 # A process that is forked must not write into its parent's blocks, which is what `mmap` does where it is not told.
 _OWN = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
@@ -70,6 +75,21 @@ class Pool:
         # Blocks that all begin at the same offset within a page compete for the same lines of the cache.
         self.allocated += size + 4096
         return mmap.mmap(-1, size + 4096, **_OWN), next(self._stagger)
+
+
+class Reserve:
+    """Memory for arrays that stay: in pieces so large that the system joins nearly all of their pages to huge ones."""
+
+    def __init__(self) -> None:
+        self._rest = np.empty(0, np.uint8)
+
+    def empty(self, shape: tuple[int, ...], dtype: type = np.float32) -> np.ndarray:
+        """An array of this shape with arbitrary contents, which begins on a cache line."""
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if len(self._rest) < size:
+            self._rest = aligned_zeros(max(size, _RESERVED), np.uint8)
+        array, self._rest = self._rest[:size], self._rest[size + -size % 64 :]
+        return array.view(dtype).reshape(shape)
 
 
 def _size_class(size: int) -> int:
