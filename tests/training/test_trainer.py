@@ -84,9 +84,9 @@ def test_the_kernels_of_a_run_are_fixed(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("stop", [3, 4])  # between two validations, and just before one
-@pytest.mark.parametrize("workers", [1, 2])
-def test_resuming_equals_not_stopping(tmp_path: Path, workers: int, stop: int) -> None:
-    settings = {"workers": workers, "dropout": 0.2, "accumulation": 2, "best_by": "chrf"}
+@pytest.mark.parametrize(("workers", "optimizer"), [(1, "adamw"), (2, "adamw"), (2, "muon")])
+def test_resuming_equals_not_stopping(tmp_path: Path, workers: int, optimizer: str, stop: int) -> None:
+    settings = {"workers": workers, "optimizer": optimizer, "dropout": 0.2, "accumulation": 2, "best_by": "chrf"}
     whole = small_trainer(tmp_path / "whole", **settings)
     whole.train()
 
