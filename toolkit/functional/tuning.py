@@ -15,7 +15,6 @@ import json
 import os
 import platform
 import re
-import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -141,7 +140,7 @@ def _fastest(matrices: Array, rows: int, kernels: Mapping[Name, Prepare], fixed:
         begin = time.perf_counter()
         multiply()
         times[name].append(time.perf_counter() - begin)
-    medians = {name: statistics.median(found) for name, found in times.items()}
+    medians = {name: float(np.median(found)) for name, found in times.items()}
     best = min(medians, key=medians.__getitem__)
     return best if medians[best] < _GAIN * medians[fixed] else fixed
 
