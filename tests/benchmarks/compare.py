@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from side_by_side.decoding import beside_ctranslate2, beside_transformers
-from side_by_side.machine import describe
+from side_by_side.machine import describe, in_words
 from side_by_side.searches import AGAINST_TRANSFORMERS, SENTENCES, against_ctranslate2
 from side_by_side.table import ctranslate2_table, lines_of, training_table, transformers_table
 from side_by_side.training import measure
@@ -57,9 +57,8 @@ def main() -> None:
             print("\n".join(lines_of(everything[name][-1])), file=sys.stderr, flush=True)
             if arguments.json:
                 arguments.json.write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
-    machine = everything["machine"]
-    versions = ", ".join(f"{package} {version}" for package, version in machine["versions"].items())
-    print(f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads, {versions}")
+    loads = [row["load_before"] for name in groups for row in everything[name]]
+    print(in_words(everything["machine"], [*loads, os.getloadavg()[0]]))
     tables = (training_table, ctranslate2_table, transformers_table)
     for table, name in zip(tables, groups, strict=True):
         print("\n".join(table(everything[name])))

@@ -13,7 +13,6 @@ all checkpoints but the last are part of them.
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from side_by_side.machine import describe, in_words
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECIALS = 16  # that the toolkit's tokenizers begin with
@@ -169,11 +169,12 @@ def _row(name: str, figures: tuple[float, ...]) -> str:
     return f"{name:10}{loss:>10.4f}{torch_loss:>10.4f}{times}"
 
 
-def versions(torch_python: str) -> dict[str, str]:
+def machine(torch_python: str, cores: int) -> dict[str, Any]:
+    """What runs here, with the PyTorch of the other interpreter."""
     asked = [torch_python, "-c", "import torch; print(torch.__version__)"]
     torch = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    own = {name: version(name) for name in ("toolkit", "numpy")}
-    return {**own, "torch": torch, "python": platform.python_version()}
+    found = describe(cores)
+    return found | {"versions": found["versions"] | {"toolkit": version("toolkit"), "torch": torch}}
 
 
 def main() -> None:
@@ -189,7 +190,7 @@ def main() -> None:
     arguments = parser.parse_args()
     recipe = RECIPE | {"updates": arguments.updates, "validate_every": arguments.validate_every}
     recipe["warmup"] = min(recipe["warmup"], recipe["updates"] // 2)
-    found = versions(arguments.torch_python)
+    found = machine(arguments.torch_python, arguments.cores)
     outcomes = []
     with tempfile.TemporaryDirectory() as directory:
         recipe = prepare(arguments.text, recipe, Path(directory))
@@ -198,10 +199,10 @@ def main() -> None:
         for number, seed in enumerate(arguments.seeds):
             sides = ("torch", "toolkit") if number % 2 else ("toolkit", "torch")
             outcomes += [bench.measure(side, seed) for side in sides]
-    told = ", ".join(f"{name} {value}" for name, value in found.items())
-    print("\n".join([told, f"{arguments.cores} cores, {recipe}", "", *table(outcomes)]))
+    told = in_words(found, [each.load for each in outcomes])
+    print("\n".join([told, f"{recipe}", "", *table(outcomes)]))
     if arguments.json:
-        everything = {"versions": found, "recipe": recipe, "outcomes": [each._asdict() for each in outcomes]}
+        everything = {"machine": found, "recipe": recipe, "outcomes": [each._asdict() for each in outcomes]}
         arguments.json.write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
 
 

@@ -9,6 +9,7 @@ a large product, measured before and after; the products are those of the real p
 
 import argparse
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from side_by_side.machine import describe
+from side_by_side.machine import describe, in_words
 from side_by_side.picture import picture
 from threadpoolctl import threadpool_limits
 
@@ -175,19 +176,20 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
     parser.add_argument("--picture", type=Path, help="draw it, as this name with .svg and .png")
     arguments = parser.parse_args()
-    points, machine = [], describe(1)
+    points, machine, loads = [], describe(1), []
     with threadpool_limits(1, user_api="blas"):
         best = peak()
         for work in arguments.work:
             for varied, values in {"length": LENGTHS, "batch": BATCHES[work], "width": WIDTHS}.items():
+                loads.append(os.getloadavg()[0])
                 for value in values:
                     points.append(measure(work, varied, arguments.seconds, **(MIDDLE | {varied: value})))
                     print(".", end="", flush=True)
         best = max(best, peak())
-    print(f"\n{machine['processor']}, one core, peak {best / 1e9:.0f} GFLOP/s\n")
+    print(f"\n{in_words(machine, [*loads, os.getloadavg()[0]])}\n\none core, peak {best / 1e9:.0f} GFLOP/s\n")
     print("\n".join(table(points, best)))
     if arguments.json:
-        found = {"machine": machine, "peak": best, "points": [point._asdict() for point in points]}
+        found = {"machine": machine, "loads": loads, "peak": best, "points": [point._asdict() for point in points]}
         arguments.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     if arguments.picture:
         draw(points, best, arguments.picture)

@@ -3,6 +3,7 @@
 What it compares with is not installed here; the programs themselves check that both sides compute the same.
 """
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.side_by_side.batches import Batches
+from tests.benchmarks.side_by_side.machine import describe, in_words
 from tests.benchmarks.side_by_side.rounds import figures, interleave, ratio
 from tests.benchmarks.side_by_side.searches import MODELS, Search, write_search
 from tests.benchmarks.side_by_side.side import Side
@@ -117,3 +119,13 @@ def test_rows_and_sides_that_there_are_not_are_refused(flags: list[str], sentenc
     done = subprocess.run([sys.executable, program, *flags], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
+
+
+def test_figures_name_what_they_were_measured_on() -> None:
+    found = describe(2)
+    told = in_words(found, [0.25, 1.75])
+    for each in (found["processor"], found["blas"], f"numpy {np.__version__}", "load 0.2 to 1.8", "of which 2 used"):
+        assert each in told
+    assert "None" not in told
+    assert set(found["versions"]) >= {"python", "numpy", "numkong", "torch", "transformers", "ctranslate2"}
+    json.dumps(found)

@@ -2,39 +2,44 @@
 
 import os
 import platform
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_info
 
-PACKAGES = ("numpy", "torch", "transformers", "ctranslate2")
+from toolkit.functional.tuning import machine
+
+PACKAGES = ("numpy", "numkong", "torch", "transformers", "ctranslate2")
 
 
-def describe(threads: int) -> dict:
-    """Processor, cores, versions and what else the machine is doing."""
-    blas = [each for each in threadpool_info() if each["user_api"] == "blas"]
+def describe(threads: int) -> dict[str, Any]:
+    """Processor, cores, BLAS with its kernel, versions and what else the machine is doing."""
+    processor, blas = machine()
     return {
-        "processor": _processor(),
+        "processor": processor,
         "cores": os.cpu_count(),
         "threads": threads,
         "system": platform.platform(),
         "load": [round(each, 2) for each in os.getloadavg()],
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
-        "blas": [f"{each['internal_api']} {each['version']}" for each in blas],
+        "blas": blas,
         "simd": np.__config__.show(mode="dicts")["SIMD Extensions"].get("found", []),
     }
 
 
-def _processor() -> str:
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
+def in_words(described: Mapping[str, Any], loads: Sequence[float]) -> str:
+    """The line above a table.  loads: processes that wanted a core in the minute before each row, or so."""
+    named = ", ".join(f"{name} {value}" for name, value in described["versions"].items() if value)
+    return (
+        f"{described['processor']}, {described['cores']} cores, of which {described['threads']} used; {described['blas']}; "
+        f"load {min(loads):.1f} to {max(loads):.1f}, its own included; {named}"
+    )
 
 
-def _version(package: str) -> str:
+def _version(package: str) -> str | None:
+    """None where it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return None
