@@ -31,10 +31,9 @@ def describe(threads: int) -> dict[str, Any]:
 def in_words(described: Mapping[str, Any], loads: Sequence[float]) -> str:
     """The line above a table.  loads: processes that wanted a core in the minute before each row, or so."""
     named = ", ".join(f"{name} {value}" for name, value in described["versions"].items() if value)
-    return (
-        f"{described['processor']}, {described['cores']} cores, of which {described['threads']} used; {described['blas']}; "
-        f"load {min(loads):.1f} to {max(loads):.1f}, its own included; {named}"
-    )
+    cores = f"{described['cores']} cores, of which {described['threads']} used"
+    load = f"load {min(loads):.1f} to {max(loads):.1f}, its own included"
+    return f"{described['processor']}, {cores}; {described['blas']}; {load}; {named}"
 
 
 def _version(package: str) -> str | None:
