@@ -39,8 +39,9 @@ class Int8Matrix:
         Raises ConfigError where the library is missing, and for a matrix that is too deep.
         """
         largest = np.abs(weight).max(axis=0)
-        integers = np.rint(weight * (_MOST / np.maximum(largest, _NEARLY_ZERO)))
-        self._set(integers.T.astype(np.int8, order="C"), largest / _MOST, keeps_rows)
+        integers = weight.T * (_MOST / np.maximum(largest, _NEARLY_ZERO))[:, None]
+        np.rint(integers, integers)
+        self._set(integers.astype(np.int8, order="C"), largest / _MOST, keeps_rows)
 
     @classmethod
     def stored(cls, integers: Array, scales: Array) -> "Int8Matrix":
