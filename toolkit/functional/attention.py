@@ -141,6 +141,8 @@ def _dropped(probabilities: Array, mask: Array, scale: float, empty: Empty) -> A
 
 # Queries of a block: with fewer, the products become too small to run at full speed.
 _BLOCK = 64
+# With so many blocks or more, each head is read so often that it pays to put its rows one after the other first.
+_MANY_BLOCKS = 3
 
 
 @lru_cache(maxsize=512)
@@ -169,8 +171,10 @@ def causal_attention(
     Shapes: query (B, T, H, K), key and value (B, T, G, K), mask (B, H, T, T) -> context (B, T, H, K).
     """
     context = empty(query.shape, query.dtype) if out is None else out
-    saved = []
-    for rows in _blocks(query.shape[1]):
+    blocks, saved = _blocks(query.shape[1]), []
+    if len(blocks) >= _MANY_BLOCKS:
+        query, key, value = (_copied(x, empty) for x in (query, key, value))
+    for rows in blocks:
         stop, count = rows.stop, rows.stop - rows.start
         visible = causal_mask(count, stop) if count > 1 else None
         dropped = None if mask is None else mask[:, :, :stop, rows]
@@ -192,15 +196,33 @@ def causal_attention_backward(
     if out is None:
         shapes = dcontext.shape, saved[-1][1].shape, saved[-1][2].shape
         out = tuple(empty(shape, dcontext.dtype) for shape in shapes)
-    dquery, dkey, dvalue = out
+    many = len(blocks) >= _MANY_BLOCKS
+    dquery, dkey, dvalue = (_head_by_head(x, empty) for x in out) if many else out
+    dcontext = _copied(dcontext, empty) if many else dcontext
     last, *earlier = zip(reversed(blocks), reversed(saved), strict=True)
     attention_backward(dcontext[:, last[0]], last[1], (dquery[:, last[0]], dkey, dvalue), empty)
     for rows, of_block in earlier:
-        added = tuple(empty(x[:, : rows.stop].shape, x.dtype) for x in (dkey, dvalue))
+        added = tuple(_head_by_head(x[:, : rows.stop], empty) for x in (dkey, dvalue))
         attention_backward(dcontext[:, rows], of_block, (dquery[:, rows], *added), empty)
         for gradient, part in zip((dkey, dvalue), added, strict=True):
             gradient[:, : rows.stop] += part
-    return dquery, dkey, dvalue
+    if many:
+        for gradient, found in zip(out, (dquery, dkey, dvalue), strict=True):
+            gradient[...] = found
+    return out
+
+
+def _head_by_head(x: Array, empty: Empty) -> Array:
+    """Memory for an array like x, (B, T, H, K), in which every head lies in one piece."""
+    batch, length, heads, width = x.shape
+    return empty((batch, heads, length, width), x.dtype).swapaxes(1, 2)
+
+
+def _copied(x: Array, empty: Empty) -> Array:
+    """The same numbers, head by head."""
+    copy = _head_by_head(x, empty)
+    copy[...] = x
+    return copy
 
 
 def causal_probabilities(saved: list[Saved]) -> Array:

@@ -25,7 +25,7 @@ _ROWS = 32
 _FEW_ROWS = 96
 # Tiles of a wider matrix lie scattered over so many pages that more rows are better multiplied with the whole, and
 # products with a deeper one may be divided among BLAS threads, which tiles are not.
-_WIDEST, _DEEPEST = 384, 512
+_WIDEST, _DEEPEST = 256, 512
 
 
 class Packed(NamedTuple):
