@@ -11,6 +11,7 @@ the moment when the corpus is complete. Needs Linux, and three times the size of
 """
 
 import argparse
+import os
 import random
 import subprocess
 import sys
@@ -20,7 +21,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from side_by_side.machine import describe, in_words
+
 from toolkit.data.embedded import embedded
+from toolkit.parallel import available_cores
 
 ROOT = Path(__file__).resolve().parents[2]
 SYLLABLES = ("ka", "mi", "ro", "ta", "su", "ne", "lo", "bi", "da", "pu", "ri", "wen")
@@ -109,9 +113,8 @@ def main() -> None:
             watch.start()
         watch.join()
         size = text.stat().st_size
-        print(
-            f"\n{size / 1e9:.2f} GB; corpus complete after {watch.built:.1f} s ({size / 1e6 / watch.built:.1f} MB/s),"
-        )
+        print(f"\n{in_words(describe(available_cores()), os.getloadavg())}")
+        print(f"{size / 1e9:.2f} GB; corpus complete after {watch.built:.1f} s ({size / 1e6 / watch.built:.1f} MB/s),")
         print(f"all done after {time.perf_counter() - began:.1f} s, exit code {process.returncode}")
         for stage, (anonymous, shared) in watch.peaks.items():
             print(

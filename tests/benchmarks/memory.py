@@ -7,10 +7,12 @@ stands behind, in MB: once the model is loaded, and the highest while all senten
 """
 
 import argparse
+import os
 import tempfile
 from pathlib import Path
 
 from side_by_side.decoding import CTRANSLATE2, INT8, OURS, OWN_INT8
+from side_by_side.machine import describe, in_words
 from side_by_side.searches import SENTENCES, Search, write_search
 from side_by_side.side import Side
 
@@ -43,6 +45,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what they translate, a line each")
     arguments = parser.parse_args()
     count = sum(1 for line in arguments.sentences.read_text(encoding="utf-8").splitlines() if line.strip())
+    print(in_words(describe(1), os.getloadavg()))
     for translator in arguments.translators:
         print(f"\n| {Path(translator).name}, MB | on disk | loaded | {count} sentences, greedy | 4 beams |")
         print("| --- | --- | --- | --- | --- |")
