@@ -79,6 +79,7 @@ class Traced(np.ndarray):
     """
 
     loan: tuple[Recording, list, tuple[Array, Array]] | None = None  # of the array that was lent, not of its views
+    pending: partial | None = None  # notes the operations that fill it, when its numbers are first asked for
 
     def __del__(self) -> None:
         if self.loan is not None:
@@ -108,9 +109,13 @@ def plain(x: Any) -> Any:
     """Return an array of a recording as an ordinary one, which does not keep its memory from being lent again."""
     if type(x) is not Traced:
         return x
-    if x.loan is not None:
-        return x.loan[2][0]
-    memory = _lent(x).loan[2][0]
+    lent = _lent(x)
+    if lent.pending is not None:
+        fill, lent.pending = lent.pending, None
+        fill()
+    memory = lent.loan[2][0]
+    if lent is x:
+        return memory
     offset = x.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
     return np.ndarray(x.shape, x.dtype, memory, offset, x.strides)
 

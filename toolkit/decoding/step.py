@@ -7,12 +7,13 @@ norms, residual connections and gates stands in `toolkit.nn` and `toolkit.models
 """
 
 import math
+from collections.abc import Callable
 from functools import cached_property, partial
 
 import numpy as np
 
 from toolkit.decoding.cache import Cache, CachedAttention
-from toolkit.decoding.recording import Recording, plain, with_one
+from toolkit.decoding.recording import Recording, Traced, plain, with_one
 from toolkit.decoding.weights import PackedWeights
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
@@ -132,11 +133,18 @@ def _product(
     """x W + b.  weight: the data of the parameter, or that transposed."""
     dtype, rows = x.dtype.type, len(x)
     out = tape.empty((rows, weight.shape[1]), dtype)
-    given, y = plain(x), plain(out)
+    y = plain(out)
     if isinstance(weight, Int8Matrix):
         scratch = [tape.empty(*each) for each in weight.scratch(rows, dtype)]
-        tape.note(partial(weight.prepared(y, bias and bias.data, *map(plain, scratch)), given))
+        multiply = weight.prepared(y, bias and bias.data, *map(plain, scratch))
+        if type(x) is Traced and x.pending is not None:
+            source, eps, *_ = x.pending.args  # not divided yet
+            undivided, length = plain(source), _length(plain(source), eps, tape)
+            tape.note(lambda: multiply(undivided, 1 / length()))
+        else:
+            tape.note(partial(multiply, plain(x)))
         return out
+    given = plain(x)
     joined = tape.packed.with_bias(parameter) if rows == 1 else None
     if joined is not None and (longer := with_one(x)) is not None:
         tape.note(partial(longer.dot, joined, y[0]))
@@ -200,19 +208,16 @@ class _Norm(Module):
 
     def forward(self, x: Array, tape: _StepRecording) -> Array:
         eps, gain, average, bias = self._scaled
-        rows, dtype = len(x), x.dtype.type
-        out, lent = tape.empty(x.shape, dtype), tape.empty((rows, 1), dtype)
-        centred, y, spread = plain(x), plain(out), plain(lent)
+        out = tape.empty(x.shape, x.dtype.type)
+        y = plain(out)
         if average is not None:
-            _note_centring(centred, average, y, tape)
-            centred = y
-        if rows == 1:
-            tape.note(partial(_divide_by_length, centred[0], eps.item(), y[0]))
-        else:
-            tape.note(partial(np.vecdot, centred, centred, spread[:, 0]))
-            tape.note(partial(np.add, spread, eps, spread))
-            tape.note(partial(np.sqrt, spread, spread))
-            tape.note(partial(np.divide, centred, spread, y))
+            _note_centring(plain(x), average, y, tape)
+            x = out
+        division = partial(_divide, x, eps, y, tape)
+        if gain is None and bias is None and average is None:
+            out.pending = division  # which a product in int8 does with the scales of its sums
+            return out
+        division()
         if gain is not None:
             tape.note(partial(np.multiply, y, gain, y))
         if bias is not None:
@@ -220,9 +225,26 @@ class _Norm(Module):
         return out
 
 
-def _divide_by_length(x: Array, eps: float, out: Array) -> None:
-    """x / √(Σ x² + eps) of one row, (D,): a number is cheaper than an array of one."""
-    np.divide(x, math.sqrt(x.dot(x) + eps), out)
+def _divide(x: Array, eps: Array, out: Array, tape: _StepRecording) -> None:
+    """Note x / √(Σ x² + eps), row by row."""
+    x, length = plain(x), _length(plain(x), eps, tape)
+    tape.note(lambda: np.divide(x, length(), out))
+
+
+def _length(x: Array, eps: Array, tape: _StepRecording) -> Callable[[], float | Array]:
+    """Prepare √(Σ x² + eps) of every row, (N, 1), for one operation: of one row a number, which is cheaper."""
+    if len(x) == 1:
+        row, number = x[0], eps.item()
+        return lambda: math.sqrt(row.dot(row) + number)
+    lengths = plain(tape.empty((len(x), 1), x.dtype.type))
+    squares = lengths[:, 0]
+
+    def length() -> Array:
+        np.vecdot(x, x, squares)
+        np.add(lengths, eps, lengths)
+        return np.sqrt(lengths, lengths)
+
+    return length
 
 
 class _Centring(Centring):
