@@ -227,11 +227,11 @@ class Cache:
     def store_memory(self, owner: Module, key: Array, value: Array) -> None:
         """Keep a cross-attention's keys and values of the memory, (M, H, K)."""
         rows = self._memory_rows
-        if owner in self._memories:
-            self._memories[owner][:, :, :, : rows.longest] = 0
-        else:
+        if owner not in self._memories:
             room = rows.longest + -rows.longest % _MEMORY_STEP
-            self._memories[owner] = np.zeros((len(rows.lengths), 2, key.shape[1], room, key.shape[2]), key.dtype)
+            self._memories[owner] = self._empty((len(rows.lengths), 2, key.shape[1], room, key.shape[2]), key.dtype)
+        if self.visible[1] is not None:
+            self._memories[owner][:, :, :, : rows.longest] = 0
         for by_head, part in zip(self._memories[owner].swapaxes(0, 1), (key, value), strict=True):
             by_head.swapaxes(1, 2)[rows.sequence_of, rows.positions] = part
 

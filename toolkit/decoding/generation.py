@@ -30,7 +30,7 @@ Texts = Sequence[Sequence[int]]
 SENTENCES_AT_ONCE, SEQUENCES_AT_ONCE = 64, 16
 
 # Bytes of memory that a call leaves to the next at most.
-_MOST_LEFT = 16 << 20
+_MOST_LEFT = 32 << 20
 
 # More tokens than anybody will wait for.
 _ENDLESS = 1 << 40
