@@ -89,7 +89,7 @@ class _BeamSearch:
         self.finished = Finished(count, config.num_return_sequences if settled else config.num_beams)
         self._sentences, self._done = np.arange(count), [False] * count
         self._last, self._scores = state.begin, np.zeros((count, 1))
-        if not state.recording_pays(count * (config.num_beams - 1)):
+        if not state.leaving_pays(count * (config.num_beams - 1)):
             # All places from the beginning, the others empty, so that the first step and the rest are recorded as one.
             each = np.arange(count)
             state.select(each, each.repeat(config.num_beams))
@@ -109,10 +109,8 @@ class _BeamSearch:
     def step(self) -> None:
         """Continue the beams of every sentence by a token."""
         ranked, at_limit = self._rank(self._state.logits(self._last))
-        limited, columns = at_limit.tolist(), [part.tolist() for part in ranked]
-        kept: list[list[_Continuation]] = []
-        for row, best in enumerate(zip(*columns, strict=True)):
-            kept.append([] if self._done[row] else self._sort(row, zip(*best, strict=True), limited[row]))
+        rows = enumerate(zip(at_limit.tolist(), *(part.tolist() for part in ranked), strict=True))
+        kept = [self._sort(row, zip(*best, strict=True), limited) for row, (limited, *best) in rows]
         if self._observer is not None:
             self._tell(self._observer, ranked, at_limit, kept)
         done, order = sum(self._done), np.arange(len(kept))
@@ -161,11 +159,12 @@ class _BeamSearch:
                 best_ended |= rank == 0
             if not ends and len(live) < width:
                 live.append(each)
-        sentence, best = self._sentences[row], live[0][0] if live else -math.inf
+        live += [_EMPTY] * (width - len(live))
+        sentence = self._sentences[row]
         threshold, limit = self.finished.thresholds[sentence], int(self._constraints.limits[sentence])
-        over = at_limit or search_is_over(self._config, best, threshold, step + 1, limit)
+        over = at_limit or search_is_over(self._config, live[0][0], threshold, step + 1, limit)
         # A single beam that has ended is greedy search, and its second thoughts are not followed.
-        self._done[row] = over or (best_ended and width == 1)
+        self._done[row] |= over or (best_ended and width == 1)
         return live
 
     def _finish(self, row: int, last: _Continuation) -> None:
@@ -190,8 +189,7 @@ class _BeamSearch:
         before, width = self._scores.shape[1], self._config.num_beams
         rows, scores, tokens, log_probs = [], [], [], []
         for row in order.tolist():
-            live = [] if self._done[row] else kept[row]
-            for score, beam, token, log_prob in live + [_EMPTY] * (width - len(live)):
+            for score, beam, token, log_prob in [_EMPTY] * width if self._done[row] else kept[row]:
                 rows.append(row * before + beam)
                 scores.append(score)
                 tokens.append(token)

@@ -84,13 +84,13 @@ class Cache:
             stored[rows.sequence_of, rows.positions] = new
         return stored
 
-    def begin_again(self, memory: Rows) -> bool:
+    def begin_again(self, memory: Rows, capacity: int) -> bool:
         """Forget all but the arrays, for other texts with this memory.
 
-        Returns False, and changes nothing, if there are not as many texts, or their memory is longer than any before.
+        Returns False, and changes nothing, if there are not as many texts or they need more room.
         """
         longest = min((stored.shape[3] for stored in self._memories.values()), default=0)
-        if len(memory.lengths) != self.texts or memory.longest > longest:
+        if len(memory.lengths) != self.texts or memory.longest > longest or capacity > self._capacity:
             return False
         self.lengths, self._beams, self._entries, self._read = np.zeros(self.texts, np.int64), 1, 0, None
         self._memory_rows, self._memory_lengths = memory, memory.lengths

@@ -20,6 +20,7 @@ from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import load_model
+from toolkit.nn.memory import Pool
 from toolkit.parallel import Processes
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
 
@@ -167,7 +168,7 @@ class _Job:
         if packed is not None:
             packed.renew(model.vector)
         self._packed, self._prefix_cache = packed or PackedWeights(), prefix_cache
-        self._pool, self._lone = self._packed.take()
+        self._pool, self._lone = self._packed.kept.pop("last", (Pool(), None))
         if prefix_cache:  # which renews its own weights
             if not self.continues or self._slides or self._copies > 1 or config.num_beams > 1:
                 raise ConfigError("what was read is kept for one sequence that does not slide: leave out prefix_cache")
@@ -241,19 +242,18 @@ class _Job:
         return state, Constraints(limits, prefixes, earliest, config.forced_eos, processors, self._end, self._free)
 
     def _translating(self, sources: Texts, room: int) -> Seq2SeqState:
-        """Read sources; what a lone one needed is kept for the next."""
-        if self._lone is not None and self._lone.model is self._model and self._lone.begin_again(sources, room):
-            return self._lone
-        self._lone = None
-        state = Seq2SeqState(self._model, sources, self._pool, room, self._packed)
+        """Read sources; what one alone needed is kept for the next."""
+        lone, self._lone = self._lone, None
+        if lone is None or lone.model is not self._model or not lone.begin_again(sources, room):
+            lone = Seq2SeqState(self._model, sources, self._pool, room, self._packed)
         if len(sources) == 1:
-            self._lone = state
-        return state
+            self._lone = lone
+        return lone
 
     def leave(self) -> None:
         """Leave memory, and the state of a lone source, to the next call with these weights."""
         if not self._prefix_cache and self._pool.allocated <= _MOST_LEFT:
-            self._packed.kept.append((self._pool, self._lone))
+            self._packed.kept["last"] = self._pool, self._lone
 
 
 def check_batch_size(batch_size: int) -> None:

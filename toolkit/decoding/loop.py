@@ -19,8 +19,6 @@ _FIRST_ROOM = 64
 # Logits of the last steps, about so many, are kept until one call finds the log-probabilities of all their tokens.
 _KEPT_LOGITS = 1 << 16
 
-_GOES_ON = -1  # the length of a sequence that has not ended
-
 # Receives the tokens of a sequence one by one, and returns True to end it with that token.
 StoppingCriteria = Callable[[int], bool]
 
@@ -50,12 +48,11 @@ class GenerationLoop:
             self._sampler = Sampler(config, keys, observer)
         self._length_penalty, self.eos = config.length_penalty, constraints.end
         # Sequences that go on, and their places in the state.
-        self._sequences, self._places, self._last = np.arange(count), np.arange(count), state.begin
-        self._steps = 0
+        self._sequences, self._places, self._last = np.arange(count), np.arange(count), state.begin.copy()
         self._written = np.empty((count, _FIRST_ROOM), np.int64)
         self._log_probs = np.empty(self._written.shape)
         self._kept: list[Array] = []  # the model's own logits of the last steps
-        self._lengths = np.full(count, _GOES_ON)
+        self._steps, self._lengths = 0, np.zeros(count, np.int64)
         self._stopped = np.zeros(count, bool)
 
     @property
@@ -65,7 +62,8 @@ class GenerationLoop:
 
     def step(self) -> tuple[Array, Array]:
         """Write one token for every sequence that goes on; return those sequences and their tokens, (N,) each."""
-        if len(self._places) < len(self._last):
+        unused = len(self._last) - len(self._places)
+        if unused and self._state.leaving_pays(unused):
             self._let_go()
         sequences, step, observer, normalizers = self._sequences, self._steps, self._observer, None
         if step == self._written.shape[1]:
@@ -88,11 +86,7 @@ class GenerationLoop:
         if observer is not None:
             observer.chosen(last)
         self._steps += 1
-        self._written[sequences, step] = last
-        if len(self._places) == len(self._last):
-            self._last = last
-        else:
-            self._last[self._places] = last
+        self._lengths[sequences], self._written[sequences, step], self._last[self._places] = self._steps, last, last
         if len(self._kept) * logits.size >= _KEPT_LOGITS:
             self._settle()
         self._end_where((last == self.eos) | at_limit)
@@ -107,19 +101,17 @@ class GenerationLoop:
         """End some of the sequences that go on, (N,) of bool."""
         if ended.any():
             self._settle()
-            self._lengths[self._sequences[ended]] = self._steps
             self._sequences, self._places = self._sequences[~ended], self._places[~ended]
 
     def _let_go(self) -> None:
-        """Let sequences that have ended leave the state, if that pays."""
-        if self._state.leaving_pays(len(self._last) - len(self._places)):
-            self._settle()
-            live = np.zeros(len(self._last), bool)
-            live[self._places] = True
-            order = fill_holes(live)
-            self._state.select(order, order)
-            self._sequences = self._sequences[np.searchsorted(self._places, order)]
-            self._places, self._last = np.arange(len(order)), self._last[order]
+        """Let sequences that have ended leave the state."""
+        self._settle()
+        live = np.zeros(len(self._last), bool)
+        live[self._places] = True
+        order = fill_holes(live)
+        self._state.select(order, order)
+        self._sequences = self._sequences[np.searchsorted(self._places, order)]
+        self._places, self._last = np.arange(len(order)), self._last[order]
 
     def _settle(self) -> None:
         """Find the log-probabilities of the tokens whose logits are kept."""
@@ -142,7 +134,7 @@ class GenerationLoop:
     def hypotheses(self) -> list[Hypothesis]:
         """Return the output of every sequence so far, in order."""
         self._settle()
-        lengths = np.where(self._lengths == _GOES_ON, self._steps, self._lengths)
+        lengths = self._lengths
         self._log_probs[:, : self._steps][self._constraints.free(lengths, self._steps)] = 0
         finished = self._stopped.copy()
         begun = np.flatnonzero(lengths)

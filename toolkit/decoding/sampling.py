@@ -13,11 +13,9 @@ from toolkit.decoding.config import GenerationConfig
 from toolkit.decoding.hypothesis import Observer
 from toolkit.functional.arrays import Array, row_blocks
 
-# In rows of at most this many logits the best are looked up directly, in longer ones by columns: `best_continuations`.
-_FEW_TOKENS = 512
-_LEAST_COLUMNS = 256
-# Fewer values than this, all rows together, are divided as they are: each call costs as much as some hundred of them.
-_FEW_VALUES = 4096
+# The fewest columns of `best_continuations`. Rows of fewer values than twice as many, and fewer values than that of all
+# rows together, are divided as they are: each call costs as much as some hundred of them.
+_LEAST_COLUMNS, _FEW_VALUES = 256, 4096
 
 # While the sums of exponentials stay within these bounds, none has overflowed and no row has vanished, and the usual
 # subtraction of the largest logit can be left out.
@@ -60,24 +58,8 @@ def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array,
     The logits of a row are written as lines of S columns. A column's maximum is one of the sums, so the `count` best
     columns contain the `count` best sums, and only those columns are looked at one by one.
 
-    Shapes: logits (B·W, V), scores (B, W) -> sums, beams and tokens (B, count), filled up with -inf and any tokens
-    where W·V is less.
+    Shapes: logits (B·W, V), scores (B, W) -> sums, beams and tokens (B, count), or (B, W·V) where that is less.
     """
-    (batch, width), size = scores.shape, logits.shape[1]
-    if size <= _FEW_TOKENS:
-        sums = (logits.reshape(batch, width, size) + scores[:, :, None]).reshape(batch, -1)
-        best = largest_first(sums, count)
-        sums, (beams, tokens) = sums[_row_numbers(best), best], np.divmod(best, size)
-    else:
-        sums, beams, tokens = _best_in_columns(logits, scores, count)
-    if missing := count - sums.shape[1]:
-        sums = np.pad(sums, ((0, 0), (0, missing)), constant_values=-np.inf)
-        beams, tokens = (np.pad(part, ((0, 0), (0, missing))) for part in (beams, tokens))
-    return sums, beams, tokens
-
-
-def _best_in_columns(logits: Array, scores: Array, count: int) -> tuple[Array, Array, Array]:
-    """As `best_continuations`, for a large vocabulary, and not filled up."""
     (batch, width), size = scores.shape, logits.shape[1]
     span = _span(size, count)
     whole = size // span * span
@@ -87,12 +69,12 @@ def _best_in_columns(logits: Array, scores: Array, count: int) -> tuple[Array, A
     maxima = maxima.reshape(batch, width, span) + scores[:, :, None]
     beams, columns = np.divmod(_largest(maxima.reshape(batch, -1), count), span)
     tokens = columns[:, :, None] + np.arange(0, size, span)  # (B, columns, lines)
-    rows = np.arange(batch)[:, None] * width + beams
+    rows, beyond = np.arange(batch)[:, None] * width + beams, None
     if whole < size:
         beyond = tokens >= size
         np.minimum(tokens, size - 1, out=tokens)
     sums = logits[rows[:, :, None], tokens] + scores.reshape(-1)[rows][:, :, None]
-    if whole < size:
+    if beyond is not None:
         sums[beyond] = -np.inf
     depth, sums, tokens = tokens.shape[2], sums.reshape(batch, -1), tokens.reshape(batch, -1)
     best = largest_first(sums, count)
@@ -127,7 +109,7 @@ def _largest(values: Array, count: int) -> Array:
     if count >= size:
         return np.broadcast_to(np.arange(size), values.shape)
     span = _span(size, count, 1)
-    if size < _FEW_TOKENS or values.size < _FEW_VALUES or size % span or size < 4 * span:
+    if size < 2 * _LEAST_COLUMNS or values.size < _FEW_VALUES or size % span or size < 4 * span:
         return np.argpartition(values, size - count, axis=1)[:, size - count :]
     columns = _largest(values.reshape(len(values), -1, span).max(axis=1), count)
     candidates = (columns[:, :, None] + np.arange(0, size, span)).reshape(len(values), -1)

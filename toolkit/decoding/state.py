@@ -38,7 +38,7 @@ class DecoderState:
     def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: PackedWeights | None, pool: Pool):
         self._cache = cache
         self._step = Step(model, cache, packed or PackedWeights(), pool)
-        self._parameters, self._wasted = model.vector.size, 0  # rows that were read of sequences that had ended
+        self._parameters, self._wasted = model.vector.size, 0  # multiplications
 
     def logits(self, ids: Array) -> Array:
         """Read one token of every sequence and score all tokens as the next, (N,) -> (N, V), the caller's to change."""
@@ -48,21 +48,16 @@ class DecoderState:
         """Put the old text texts[i] in place i, and the old sequence sequences[j] in place j; drop the others."""
         self._cache.select(texts, sequences)
 
-    def leaving_pays(self, ended: int) -> bool:
-        """Count a step in which `ended` sequences were read for nothing; tell if it pays now that they leave.
+    def leaving_pays(self, unused: int) -> bool:
+        """Count a step that reads so many rows for nothing; tell if it pays now to record the step without them.
 
-        A step is recorded anew when any leave. They do when they have cost as much as that: it is never more than twice
-        as much as the best moment would have cost, and no one knows that moment before.
+        That is when they have cost as much as a recording: never more than twice what the best moment, which nobody
+        knows before, would have cost.
         """
-        self._wasted += ended
-        pays = self.recording_pays(self._wasted)
-        if pays:
-            self._wasted = 0
+        self._wasted += unused * self._parameters
+        pays = self._wasted > _RECORDING
+        self._wasted *= not pays
         return pays
-
-    def recording_pays(self, rows: int) -> bool:
-        """Tell if recording a step takes less time than reading so many rows."""
-        return rows * self._parameters > _RECORDING
 
 
 class Seq2SeqState(DecoderState):
@@ -80,19 +75,15 @@ class Seq2SeqState(DecoderState):
         packed: PackedWeights | None = None,
     ):
         self.model, self._pool = model, pool
-        self._room = 1 << room.bit_length()  # the next sentences may have room for more
         ids, rows = source_rows(sources)
-        super().__init__(model, Cache(len(sources), rows, self._room, pool.empty), packed, pool)
+        capacity = 1 << room.bit_length()  # more, for other sentences
+        super().__init__(model, Cache(len(sources), rows, capacity, pool.empty), packed, pool)
         self._read(ids, rows)
 
     def begin_again(self, sources: Sequence[Sequence[int]], room: int) -> bool:
-        """Take other sentences for the same memory and the same recording.
-
-        Returns False, and changes nothing, if there are not as many, or they need more room.
-        """
+        """Take other sentences for the same memory and recording; returns False if they do not fit."""
         ids, rows = source_rows(sources)
-        fits = room <= self._room and self._cache.begin_again(rows)
-        if fits:
+        if fits := self._cache.begin_again(rows, room):
             self._read(ids, rows)
         return fits
 
@@ -187,10 +178,9 @@ class GPTState(DecoderState):
         if self._seen is not None:
             self._seen = self._seen[sequences]
 
-    def leaving_pays(self, ended: int) -> bool:
+    def leaving_pays(self, unused: int) -> bool:
         """Also where a sequence has no room for another token."""
-        full = self._seen is None and self._cache.lengths.max() >= self._context
-        return super().leaving_pays(ended) or full
+        return super().leaving_pays(unused) or (self._seen is None and self._cache.longest >= self._context)
 
     def _slide(self) -> None:
         """Make room for one more token in sequences whose context is full."""

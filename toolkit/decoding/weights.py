@@ -42,15 +42,9 @@ class PackedWeights:
         self._recorder: Model | None = None
         self._source = "memory"
         self._choice: Choice | None = None
-        # Memory, and the state of a text that was decoded alone: each call takes them and leaves them when it is done.
-        self.kept: list[tuple[Pool, Any]] = []
-
-    def take(self) -> tuple[Pool, Any]:
-        """Take what a call before has left, so that no other does; a new pool and None where there is nothing."""
-        try:
-            return self.kept.pop()
-        except IndexError:
-            return Pool(), None
+        # By "last": the memory of the last call, and the state of its last text if that was decoded alone. Each call
+        # takes them away, so that no other has them too, and leaves them to the next.
+        self.kept: dict[str, tuple[Pool, Any]] = {}
 
     def renew(self, vector: Array) -> bool:
         """Forget all copies if the model, whose parameters are `vector`, has changed since the last time.
@@ -62,7 +56,7 @@ class PackedWeights:
         changed = self._sample is None or not np.array_equal(sample, self._sample)
         if changed:
             self._packed, self._copies, self._bytes = {}, {}, 0
-            self._sample, self._recorder, self.kept = sample.copy(), None, []
+            self._sample, self._recorder, self.kept = sample.copy(), None, {}
         return changed
 
     def recorder(self, model: Seq2Seq | GPT, kinds: Mapping[type[Module], type[Module]]) -> Model:
