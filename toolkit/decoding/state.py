@@ -38,7 +38,7 @@ class DecoderState:
     def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: PackedWeights | None, pool: Pool):
         self._cache = cache
         self._step = Step(model, cache, packed or PackedWeights(), pool)
-        self._parameters, self._wasted = model.vector.size, 0  # multiplications
+        self._parameters, self._wasted = model.parameter_count, 0  # multiplications
 
     def logits(self, ids: Array) -> Array:
         """Read one token of every sequence and score all tokens as the next, (N,) -> (N, V), the caller's to change."""
