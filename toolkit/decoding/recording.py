@@ -16,7 +16,7 @@ import numpy as np
 
 from toolkit.functional.arrays import Array
 from toolkit.nn.memory import Pool
-from toolkit.nn.module import Module
+from toolkit.nn.module import Module, rebuilt
 from toolkit.nn.tape import Tape
 
 # Functions of NumPy that return views of their arguments, and compute nothing.
@@ -164,33 +164,9 @@ def recorder_of(
     """
     originals: dict[Module, Module] = {}
     if prepare is not None:
-        module = _rebuilt(module, type, originals)
+        module = rebuilt(module, type, originals)
         prepare(module)
-    twin = _rebuilt(
-        module, lambda each: kinds.get(type(each)) or (type(each) if _members(each) else OneCall), originals
-    )
+    twin = rebuilt(module, lambda each: kinds.get(type(each)) or (type(each) if each.members() else OneCall), originals)
     for each, original in originals.items():
         each.original = original
     return twin
-
-
-def _rebuilt(module: Module, kind_of: Callable[[Module], type[Module]], originals: dict[Module, Module]) -> Module:
-    """Copy a tree of modules as others of these kinds, and note what each comes from."""
-    kind = kind_of(module)
-    twin = object.__new__(kind)
-    vars(twin).update(vars(module))
-    originals[twin] = originals.get(module, module)
-    for name, value in _members(module).items() if kind is not OneCall else ():
-        several = isinstance(value, list)
-        copies = [_rebuilt(each, kind_of, originals) for each in (value if several else [value])]
-        setattr(twin, name, copies if several else copies[0])
-    return twin
-
-
-def _members(module: Module) -> dict[str, Any]:
-    """Find the attributes of a module that are modules, or lists of them."""
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if isinstance(value, Module) or (isinstance(value, list) and any(isinstance(x, Module) for x in value))
-    }

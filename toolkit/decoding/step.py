@@ -145,9 +145,8 @@ def _product(
             tape.note(partial(multiply, plain(x)))
         return out
     given = plain(x)
-    joined = tape.packed.with_bias(parameter) if rows == 1 else None
-    if joined is not None and (longer := with_one(x)) is not None:
-        tape.note(partial(longer.dot, joined, y[0]))
+    if rows == 1 and parameter.joined is not None and (longer := with_one(x)) is not None:
+        tape.note(partial(longer.dot, parameter.joined, y[0]))
         return out
     if tape.packed.kernel(rows) == "vecdot" and weight.strides[0] < weight.strides[1]:
         tape.note(partial(np.vecdot, weight.T[:, None], given, y.T))
@@ -232,12 +231,12 @@ def _divide(x: Array, eps: Array, out: Array, tape: _StepRecording) -> None:
 
 
 def _length(x: Array, eps: Array, tape: _StepRecording) -> Callable[[], float | Array]:
-    """Prepare √(Σ x² + eps) of every row, (N, 1), for one operation: of one row a number, which is cheaper."""
-    if len(x) == 1:
+    """Prepare √(Σ x² + eps) over the last axis, for one operation: of a single row a number, which is cheaper."""
+    if x.ndim == 2 and len(x) == 1:
         row, number = x[0], eps.item()
         return lambda: math.sqrt(row.dot(row) + number)
-    lengths = plain(tape.empty((len(x), 1), x.dtype.type))
-    squares = lengths[:, 0]
+    lengths = plain(tape.empty((*x.shape[:-1], 1), x.dtype.type))
+    squares = lengths[..., 0]
 
     def length() -> Array:
         np.vecdot(x, x, squares)
@@ -318,15 +317,9 @@ class _RotaryPositions(RotaryPositions):
 class _HeadNorm(HeadNorm):
     def normalize(self, x: Array, tape: _StepRecording) -> None:
         """As `_Norm`, in place."""
-        gain, width, dtype = self.gain.data, len(self.gain.data), x.dtype.type
-        scaled, eps = gain * math.sqrt(width), np.full(1, self.eps * width, gain.dtype)
-        lent = tape.empty((*x.shape[:2], 1), dtype)
-        heads, spread = plain(x), plain(lent)
-        tape.note(partial(np.vecdot, heads, heads, spread[..., 0]))
-        tape.note(partial(np.add, spread, eps, spread))
-        tape.note(partial(np.sqrt, spread, spread))
-        tape.note(partial(np.divide, heads, spread, heads))
-        tape.note(partial(np.multiply, heads, scaled, heads))
+        gain, width = self.gain.data, len(self.gain.data)
+        _divide(x, np.full(1, self.eps * width, gain.dtype), plain(x), tape)
+        tape.call(np.multiply, x, gain * math.sqrt(width), x)
 
 
 class _SelfAttention(SelfAttention):

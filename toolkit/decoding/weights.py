@@ -13,7 +13,7 @@ from toolkit.decoding.recording import recorder_of
 from toolkit.functional.arrays import Array
 from toolkit.functional.linear import Packed, pack
 from toolkit.functional.tuning import FEW, FIXED, Choice, choose
-from toolkit.models.folding import MAPS, fold_norms, fold_scales, holding, layers_of
+from toolkit.models.folding import fold_copies
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.nn.memory import Pool, Reserve
@@ -37,7 +37,6 @@ class PackedWeights:
         self._packed: dict[Parameter, Packed] = {}
         self._memory = Reserve()
         self._sample: Array | None = None
-        self._copies: dict[Parameter, Array | None] = {}  # with their biases as last rows, or not
         self._bytes = 0
         self._recorder: Model | None = None
         self._source = "memory"
@@ -55,8 +54,7 @@ class PackedWeights:
         sample = vector[:: max(1, len(vector) // _SAMPLE)]
         changed = self._sample is None or not np.array_equal(sample, self._sample)
         if changed:
-            self._packed, self._copies, self._bytes = {}, {}, 0
-            self._sample, self._recorder, self.kept = sample.copy(), None, {}
+            self._packed, self._bytes, self._sample, self._recorder, self.kept = {}, 0, sample.copy(), None, {}
         return changed
 
     def recorder(self, model: Seq2Seq | GPT, kinds: Mapping[type[Module], type[Module]]) -> Model:
@@ -67,10 +65,11 @@ class PackedWeights:
         if self._recorder is None or self._recorder.original is not model:
             decoder = model.trunk.decoder if isinstance(model, GPT) else model.decoder
             maps = sum(each.data.nbytes for each in decoder.parameters().values())
-            prepare = self._prepare if self._bytes + maps <= _MOST_PACKED_BYTES else None
             is_large = maps + model.output.table.data.nbytes > _CACHE_BYTES
             self._source, self._choice = "memory" if is_large else "cache", None
-            self._recorder = recorder_of(model, kinds, prepare)
+            fits = self._bytes + maps <= _MOST_PACKED_BYTES
+            self._bytes += maps if fits else 0
+            self._recorder = recorder_of(model, kinds, self._prepare if fits else None)
         return self._recorder
 
     def kernel(self, rows: int) -> str:
@@ -79,10 +78,6 @@ class PackedWeights:
         if choice.one == "rows":  # where there is no copy
             choice = choice._replace(one=FIXED[self._source].one)
         return choice.one if rows == 1 else choice.few if rows <= FEW else "packed"
-
-    def with_bias(self, parameter: Parameter) -> Array | None:
-        """Return the copy of a weight with its bias as last row, (D + 1, F), if one row is best multiplied by that."""
-        return self._copies.get(parameter)
 
     def packed(self, parameter: Parameter, weight: Array) -> Array | Packed:
         """Return a packed copy of the weight (D, F) of a parameter; the weight itself where copies are too large."""
@@ -97,28 +92,5 @@ class PackedWeights:
         return self._choice
 
     def _prepare(self, model: Seq2Seq | GPT) -> None:
-        """Fold what can be, and put biases, or zeros, below weights where one product multiplies one row by both."""
-        is_gpt = isinstance(model, GPT)
-        entry, stack = (model.trunk.input, model.trunk.decoder) if is_gpt else (model.target, model.decoder)
-        fold_norms(entry, stack, own=self._copied)
-        fold_scales(stack, self._copied)
-        for layer in layers_of(stack):
-            for linear in (getattr(layer, name) for name in MAPS[type(layer)]):
-                if not linear.weight.quantized and self._chosen().one == "rows":
-                    linear.weight = self._copied(linear.weight)
-                    last = self._copies[linear.weight][-1]
-                    last[...] = 0 if linear.bias is None else linear.bias.data
-                    linear.bias = linear.bias and holding(linear.bias, last)
-
-    def _copied(self, parameter: Parameter) -> Parameter:
-        """Copy a parameter, unless it is a copy."""
-        if parameter in self._copies:
-            return parameter
-        dtype, (depth, width) = parameter.data.dtype.type, parameter.shape
-        joined = self._memory.empty((depth + 1, width), dtype) if self._chosen().one == "rows" else None
-        data = parameter.view(self._memory.empty((depth * width,), dtype)) if joined is None else joined[:-1]
-        data[...] = parameter.data
-        found = holding(parameter, data)
-        self._copies[found] = joined
-        self._bytes += data.nbytes
-        return found
+        trunk = (model.trunk.input, model.trunk.decoder) if isinstance(model, GPT) else (model.target, model.decoder)
+        fold_copies(*trunk, self._memory.empty, joins=lambda: self._chosen().one == "rows")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from toolkit.functional.arrays import Array
+from toolkit.functional.arrays import Array, Empty
 from toolkit.functional.int8 import Int8Matrix
 from toolkit.models.base import InputEmbedding
 from toolkit.nn.attention import CrossAttention, SelfAttention
@@ -36,7 +36,7 @@ from toolkit.nn.layers import (
 from toolkit.nn.module import Module, Parameter, zeros
 
 # The map of a sub-layer that reads what its norm gives, and the one that adds to the residual stream.
-MAPS = {SelfAttention: ("query_key_value", "output"), CrossAttention: ("query", "output"), FeedForward: ("up", "down")}
+_MAPS = {SelfAttention: ("query_key_value", "output"), CrossAttention: ("query", "output"), FeedForward: ("up", "down")}
 _LINEAR, _NORMS = (Linear, ActivatedLinear, GatedLinear), (LayerNorm, RMSNorm)
 
 Own = Callable[[Parameter], Parameter]
@@ -64,7 +64,7 @@ def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear] = 
     for block in stack.blocks:
         for part in (each for each in vars(block).values() if isinstance(each, Module)):
             is_known = type(block) in (Block, DecoderBlock) and type(part) is Residual and part.pre_norm
-            names = MAPS.get(type(part.layer), ()) if is_known else ()
+            names = _MAPS.get(type(part.layer), ()) if is_known else ()
             maps = [getattr(part.layer, name) for name in names]
             places.append((part, maps[:1]))
             writers.append(maps[1] if maps else None)
@@ -81,40 +81,61 @@ def fold_norms(entry: InputEmbedding, stack: Stack, readers: Sequence[Linear] = 
             writer.weight = own(writer.weight)
             writer.weight.data -= writer.weight.data.mean(axis=1, keepdims=True)
             if writer.bias is not None:
-                writer.bias = holding(writer.bias, writer.bias.data - writer.bias.data.mean())
+                writer.bias = _holding(writer.bias, writer.bias.data - writer.bias.data.mean())
     for owner, read in folded:
         for each in read:
             _scale_and_shift(each, owner.norm, own)
         owner.norm = _without_scale(owner.norm, centres)
 
 
-def fold_scales(stack: Stack, own: Own) -> None:
-    """Fold the 1/√K of attention into the maps of queries, or into their norms, in place; `is_scaled` says where.
+def fold_copies(entry: InputEmbedding, stack: Stack, empty: Empty, joins: Callable[[], bool]) -> None:
+    """Fold norms, and the 1/√K of attention, of modules whose parameters belong to others: into copies of those.
 
-    own: as of `fold_norms`. This is for decoding steps, which know of it: `toolkit.functional.attention` does not.
+    For decoding steps: `is_scaled` tells them where 1/√K is done.  empty: gives memory. joins: says if matrices are to
+    lie row after row with their biases, or zeros, below, so that one product multiplies a row by both; asked if needed.
     """
-    for layer in layers_of(stack):
-        if isinstance(layer, FeedForward):
-            continue
-        layer.is_scaled, scale = True, 1 / math.sqrt(layer.head_dim)
-        if norm := getattr(layer, "query_norm", None):
-            norm.gain = holding(norm.gain, norm.gain.data * norm.gain.data.dtype.type(scale))
-            continue
-        queries = getattr(layer, MAPS[type(layer)][0])
-        factors = np.ones(queries.weight.shape[1], queries.weight.data.dtype)
-        factors[: layer.num_heads * layer.head_dim] = scale
-        if queries.weight.quantized:
-            queries.weight = holding(queries.weight, queries.weight.data.scaled(factors))
+    copies: set[Parameter] = set()
+
+    def own(parameter: Parameter) -> Parameter:
+        if parameter in copies:
+            return parameter
+        found, dtype = copy.copy(parameter), parameter.data.dtype.type
+        if joins():
+            found.joined = empty((parameter.shape[0] + 1, parameter.shape[1]), dtype)
+            found.data = found.joined[:-1]
         else:
-            queries.weight = own(queries.weight)
-            queries.weight.data *= factors
-        queries.bias = queries.bias and holding(queries.bias, queries.bias.data * factors)
+            found.data = parameter.view(empty((parameter.size,), dtype))
+        found.data[...] = parameter.data
+        copies.add(found)
+        return found
 
-
-def layers_of(stack: Stack) -> list[Module]:
-    """List the sub-layers of a stack whose maps are known."""
+    fold_norms(entry, stack, own=own)
     layers = [getattr(part, "layer", None) for block in stack.blocks for part in vars(block).values()]
-    return [layer for layer in layers if type(layer) in MAPS]
+    for layer in [layer for layer in layers if type(layer) in _MAPS]:
+        if not isinstance(layer, FeedForward):
+            _fold_scale(layer, 1 / math.sqrt(layer.head_dim), own)
+        for linear in [getattr(layer, name) for name in _MAPS[type(layer)]]:
+            if not linear.weight.quantized and joins():
+                linear.weight = own(linear.weight)
+                linear.weight.joined[-1] = 0 if linear.bias is None else linear.bias.data
+                linear.bias = linear.bias and _holding(linear.bias, linear.weight.joined[-1])
+
+
+def _fold_scale(layer: SelfAttention | CrossAttention, scale: float, own: Own) -> None:
+    """Multiply queries by their norm, or the map that they come from."""
+    layer.is_scaled = True
+    if norm := getattr(layer, "query_norm", None):
+        norm.gain = _holding(norm.gain, norm.gain.data * norm.gain.data.dtype.type(scale))
+        return
+    queries = getattr(layer, _MAPS[type(layer)][0])
+    factors = np.ones(queries.weight.shape[1], queries.weight.data.dtype)
+    factors[: layer.num_heads * layer.head_dim] = scale
+    if queries.weight.quantized:
+        queries.weight = _holding(queries.weight, queries.weight.data.scaled(factors))
+    else:
+        queries.weight = own(queries.weight)
+        queries.weight.data *= factors
+    queries.bias = queries.bias and _holding(queries.bias, queries.bias.data * factors)
 
 
 def _scale_and_shift(reader: Linear, norm: Norm, own: Own) -> None:
@@ -123,7 +144,7 @@ def _scale_and_shift(reader: Linear, norm: Norm, own: Own) -> None:
     weight = reader.weight.data
     if isinstance(norm, LayerNorm) and norm.bias is not None:
         shift, bias = norm.bias.data @ weight, reader.bias or Parameter((weight.shape[1],), zeros)
-        reader.bias = holding(bias, shift if reader.bias is None else shift + reader.bias.data)
+        reader.bias = _holding(bias, shift if reader.bias is None else shift + reader.bias.data)
     weight *= norm.gain.data[:, None] * weight.dtype.type(math.sqrt(len(weight)))
 
 
@@ -132,11 +153,11 @@ def _without_scale(norm: Norm, is_centred: bool) -> Norm:
     width = len(norm.gain.data)
     keeps_mean = is_centred or isinstance(norm, RMSNorm)
     found = RMSNorm(width, norm.eps) if keeps_mean else LayerNorm(width, bias=False, eps=norm.eps)
-    found.gain = holding(norm.gain, np.full_like(norm.gain.data, 1 / math.sqrt(width)))
+    found.gain = _holding(norm.gain, np.full_like(norm.gain.data, 1 / math.sqrt(width)))
     return found
 
 
-def holding(parameter: Parameter, values: Array | Int8Matrix) -> Parameter:
+def _holding(parameter: Parameter, values: Array | Int8Matrix) -> Parameter:
     """Make a parameter like another one, with values of its own."""
     found = copy.copy(parameter)
     found.data = values

@@ -29,6 +29,7 @@ class Parameter:
     """
 
     data: Array
+    joined: Array | None = None  # of a copy for decoding steps: data and below it the bias, (D + 1, F)
 
     def __init__(
         self,
@@ -75,6 +76,11 @@ class Module:
         for name, parameter in self._walk(prefix):
             names.setdefault(parameter, name)
         return {name: parameter for parameter, name in names.items()}
+
+    def members(self) -> dict[str, Any]:
+        """Find the attributes that are modules, or lists of modules."""
+        named = {name: value if isinstance(value, list) else [value] for name, value in vars(self).items()}
+        return {name: getattr(self, name) for name, each in named.items() if any(isinstance(x, Module) for x in each)}
 
     def _quantize(self, shared: set[Parameter]) -> None:
         """Turn the matrices of all linear maps, embeddings and outputs in it into int8.  shared: by several of them."""
@@ -223,6 +229,21 @@ class Model(Module):
     def parameter_count(self) -> int:
         """Count the numbers that training changes."""
         return sum(parameter.size for parameter in self.parameters().values() if parameter.trained)
+
+
+def rebuilt(module: Module, kind_of: Callable[[Module], type[Module]], originals: dict[Module, Module]) -> Module:
+    """Copy a tree of modules, of the classes that `kind_of` says, over the same parameters.
+
+    originals: gets what each copy comes from, which of a copy in it is the original of that.
+    """
+    twin = object.__new__(kind_of(module))
+    vars(twin).update(vars(module))
+    originals[twin] = originals.get(module, module)
+    for name, value in module.members().items():
+        several = isinstance(value, list)
+        copies = [rebuilt(each, kind_of, originals) for each in (value if several else [value])]
+        setattr(twin, name, copies if several else copies[0])
+    return twin
 
 
 def _laid_out(ordered: Sequence[Parameter], dtype: type) -> tuple[list[tuple[Parameter, int]], int]:
