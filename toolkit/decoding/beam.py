@@ -88,14 +88,11 @@ class _BeamSearch:
         settled = config.early_stopping == "settled"
         self.finished = Finished(count, config.num_return_sequences if settled else config.num_beams)
         self._sentences, self._done = np.arange(count), [False] * count
-        self._last, self._scores = state.begin, np.zeros((count, 1))
-        if not state.leaving_pays(count * (config.num_beams - 1)):
-            # All places from the beginning, the others empty, so that the first step and the rest are recorded as one.
-            each = np.arange(count)
-            state.select(each, each.repeat(config.num_beams))
-            self._last = state.begin.repeat(config.num_beams)
-            self._scores = np.full((count, config.num_beams), -math.inf)
-            self._scores[:, 0] = 0
+        # Where it costs little, all places are there from the beginning: all steps are then recorded as one.
+        each, width = np.arange(count), 1 if state.leaving_pays(count * (config.num_beams - 1)) else config.num_beams
+        state.select(each, each.repeat(width))
+        self._last, self._scores = state.begin.repeat(width), np.full((count, width), -math.inf)
+        self._scores[:, 0] = 0
         # Of every step so far, for each hypothesis then: the row that it continued, its token, and the model's own
         # log-probability of it up to there. From these an output is read backwards once it is complete.
         self._history: list[tuple[list[int], list[int], list[float]]] = []
@@ -114,11 +111,10 @@ class _BeamSearch:
         if self._observer is not None:
             self._tell(self._observer, ranked, at_limit, kept)
         done, order = sum(self._done), np.arange(len(kept))
-        if done == len(kept):
-            return
-        if done and self._state.leaving_pays(done * self._config.num_beams):
+        if 0 < done < len(kept) and self._state.leaving_pays(done * self._config.num_beams):
             order = fill_holes(~np.array(self._done))
-        self._go_on(kept, order)
+        if not self.done:
+            self._go_on(kept, order)
 
     def _rank(self, logits: Array) -> tuple[tuple[Array, Array, Array, Array], Array]:
         """Rank the permitted continuations of logits (B·W, V): scores, beams, tokens and log-probabilities of the 2K
@@ -202,13 +198,9 @@ class _BeamSearch:
         if self._constraints.reshape:
             self._written = np.concatenate((self._written[origins], self._last[:, None]), axis=1)
 
-    def _tell(
-        self, observer: Observer, ranked: tuple[Array, ...], at_limit: Array, kept: list[list[_Continuation]]
-    ) -> None:
+    def _tell(self, observer: Observer, ranked: tuple[Array, ...], at_limit: Array, kept: list) -> None:
         scores, beams, tokens, log_probs = ranked
-        width = self._config.num_beams
         ended = ((tokens == self._constraints.end) | at_limit[:, None]) & (scores > -math.inf)
-        chosen = np.array([[each[1:3] for each in live] for live in kept])  # (B, K, 2): beams and tokens
-        done = np.array(self._done)
-        ranking = (self._sentences, beams, tokens, scores, log_probs, ended[:, :width])
-        observer.ranked(Ranking(*ranking, chosen[:, :, 0], chosen[:, :, 1], done))
+        ranking = self._sentences, beams, tokens, scores, log_probs, ended[:, : self._config.num_beams]
+        places = np.array([[each[1:3] for each in live] for live in kept])  # (B, K, 2): beams and tokens
+        observer.ranked(Ranking(*ranking, *np.moveaxis(places, 2, 0), np.array(self._done)))

@@ -24,9 +24,7 @@ StoppingCriteria = Callable[[int], bool]
 
 
 class GenerationLoop:
-    """Greedy search or sampling: sequences that grow by a token a step.
-
-    Those that have ended leave the batch as soon as that pays; until then they are read for nothing.
+    """Greedy search or sampling: sequences that grow by a token a step; those that have ended leave the batch.
 
     The caller of `step` decides when, and may look at the outputs in between, so that streaming needs no threads.
     numbers: of the texts. Every sample has its own generator, seeded by the seed, its text and its place among them.
@@ -104,11 +102,9 @@ class GenerationLoop:
             self._sequences, self._places = self._sequences[~ended], self._places[~ended]
 
     def _let_go(self) -> None:
-        """Let sequences that have ended leave the state."""
+        """Let sequences that have ended, and were read for nothing since, leave the state."""
         self._settle()
-        live = np.zeros(len(self._last), bool)
-        live[self._places] = True
-        order = fill_holes(live)
+        order = fill_holes(np.isin(np.arange(len(self._last)), self._places))
         self._state.select(order, order)
         self._sequences = self._sequences[np.searchsorted(self._places, order)]
         self._places, self._last = np.arange(len(order)), self._last[order]
@@ -134,9 +130,8 @@ class GenerationLoop:
     def hypotheses(self) -> list[Hypothesis]:
         """Return the output of every sequence so far, in order."""
         self._settle()
-        lengths = self._lengths
+        lengths, finished = self._lengths, self._stopped.copy()
         self._log_probs[:, : self._steps][self._constraints.free(lengths, self._steps)] = 0
-        finished = self._stopped.copy()
         begun = np.flatnonzero(lengths)
         last = self._written[begun, lengths[begun] - 1]
         finished[begun] |= self._constraints.ended_by_itself(begun, lengths[begun], last)

@@ -49,10 +49,9 @@ class DecoderState:
         self._cache.select(texts, sequences)
 
     def leaving_pays(self, unused: int) -> bool:
-        """Count a step that reads so many rows for nothing; tell if it pays now to record the step without them.
+        """Count rows that a step reads for nothing; tell if they have cost as much by now as a recording without them.
 
-        That is when they have cost as much as a recording: never more than twice what the best moment, which nobody
-        knows before, would have cost.
+        Who lets them go then pays at most twice what the best moment, which nobody knows before, would have cost.
         """
         self._wasted += unused * self._parameters
         pays = self._wasted > _RECORDING
@@ -76,8 +75,8 @@ class Seq2SeqState(DecoderState):
     ):
         self.model, self._pool = model, pool
         ids, rows = source_rows(sources)
-        capacity = 1 << room.bit_length()  # more, for other sentences
-        super().__init__(model, Cache(len(sources), rows, capacity, pool.empty), packed, pool)
+        room = room if len(sources) > 1 else 1 << room.bit_length()  # for longer ones to come
+        super().__init__(model, Cache(len(sources), rows, room, pool.empty), packed, pool)
         self._read(ids, rows)
 
     def begin_again(self, sources: Sequence[Sequence[int]], room: int) -> bool:
