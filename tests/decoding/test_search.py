@@ -208,9 +208,12 @@ def test_whoever_has_ended_leaves_the_batch_when_a_recording_pays(
 
 @pytest.mark.parametrize("beams", [1, 3])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_sentences_one_after_the_other_are_recorded_once(random_model, make_sources, recordings, positions, beams):
+def test_sentences_one_after_the_other_are_recorded_once(
+    random_model, make_sources, recordings, monkeypatch, positions, beams
+):
     """Until one needs more room than those before it, or the model has changed."""
     model, sources = random_model(positions=positions), make_sources([3, 12, 0, 7])
+    monkeypatch.setattr(state, "_RECORDING", 3 * model.parameter_count)  # one sentence has less to spare, two have more
     config, packed = GenerationConfig(max_new_tokens=12, num_beams=beams, num_return_sequences=beams), PackedWeights()
     alone = [generate(model, [source], config)[0] for source in sources]
     del recordings[:]

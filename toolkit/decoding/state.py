@@ -83,6 +83,7 @@ class Seq2SeqState(DecoderState):
         """Take other sentences for the same memory and recording; returns False if they do not fit."""
         ids, rows = source_rows(sources)
         if fits := self._cache.begin_again(rows, room):
+            self._wasted = 0
             self._read(ids, rows)
         return fits
 
