@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.decoding import reference
-from toolkit.decoding import GenerationConfig, generate, state
+from toolkit.decoding import GenerationConfig, generate, state, weights
 from toolkit.decoding.beam import beam_search
 from toolkit.decoding.logits_processors import Constraints
 from toolkit.decoding.state import Seq2SeqState
@@ -204,6 +204,18 @@ def test_whoever_has_ended_leaves_the_batch_when_a_recording_pays(
             np.testing.assert_allclose([each.score for each in after], [each.score for each in before], atol=1e-9)
     assert len(most) > len(fewer) > len(least) == 1
     assert most == sorted(most, reverse=True) or settings.get("num_beams")
+
+
+def test_a_change_of_one_gain_or_bias_alone_is_seen(random_model, make_sources, monkeypatch):
+    """They are folded into maps, and the step is recorded: nothing of that may outlive the model that it is of."""
+    monkeypatch.setattr(weights, "_SAMPLE", 1)
+    model, sources, config = random_model(), make_sources([4]), GenerationConfig(max_new_tokens=6)
+    packed = PackedWeights()
+    for parameter in model.decoder.parameters().values():
+        if len(parameter.shape) == 1:
+            generate(model, sources, config, packed=packed)
+            parameter.data[0] += 0.5
+            assert generate(model, sources, config, packed=packed) == generate(model, sources, config)
 
 
 @pytest.mark.parametrize("beams", [1, 3])

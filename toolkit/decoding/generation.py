@@ -166,7 +166,7 @@ class _Job:
         self._slides = self.continues and config.past_context == "slide"
         self._bad_words = BadWords(bad_words, model.config.vocab_size, end)
         if packed is not None:
-            packed.renew(model.vector)
+            packed.renew(model)
         self._packed, self._prefix_cache = packed or PackedWeights(), prefix_cache
         self._pool, self._lone = self._packed.kept.pop("last", (Pool(), None))
         if prefix_cache:  # which renews its own weights

@@ -117,7 +117,7 @@ class PrefixCache:
 
     def begin(self, text: Array) -> Array:
         """Keep the common prefix with a text, forget the rest, and return the part of the text that is yet to read."""
-        if self.packed.renew(self._model.vector):
+        if self.packed.renew(self._model):
             self.ids = []
         self.reused = common_prefix(self.ids, text)
         self.ids = self.ids[: self.reused]  # first: they are never more than what the cache holds

@@ -23,7 +23,7 @@ from toolkit.nn.module import Model, Module, Parameter
 _CACHE_BYTES = 12 << 20
 # All copies of a model together: those of a larger one would cost more than they are worth.
 _MOST_PACKED_BYTES = 64 << 20
-# Parameters that are compared to see if a model has been trained since.
+# Entries of matrices that are compared to see if a model has been trained since.
 _SAMPLE = 4096
 
 
@@ -45,16 +45,16 @@ class PackedWeights:
         # takes them away, so that no other has them too, and leaves them to the next.
         self.kept: dict[str, tuple[Pool, Any]] = {}
 
-    def renew(self, vector: Array) -> bool:
-        """Forget all copies if the model, whose parameters are `vector`, has changed since the last time.
+    def renew(self, model: Seq2Seq | GPT) -> bool:
+        """Forget all copies if the model has changed since the last time; returns True for a changed one.
 
-        A sample of the parameters is compared, which training, averaging and loading all change. Returns True for a
-        changed model.
+        All gains and biases are compared, and a sample of the matrices: training, averaging and loading change both.
         """
-        sample = vector[:: max(1, len(vector) // _SAMPLE)]
+        matrices, others = np.split(model.vector, [model.decayed])
+        sample = np.concatenate((matrices[:: max(1, len(matrices) // _SAMPLE)], others))
         changed = self._sample is None or not np.array_equal(sample, self._sample)
         if changed:
-            self._packed, self._bytes, self._sample, self._recorder, self.kept = {}, 0, sample.copy(), None, {}
+            self._packed, self._bytes, self._sample, self._recorder, self.kept = {}, 0, sample, None, {}
         return changed
 
     def recorder(self, model: Seq2Seq | GPT, kinds: Mapping[type[Module], type[Module]]) -> Model:
