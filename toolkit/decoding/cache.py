@@ -85,10 +85,7 @@ class Cache:
         return stored
 
     def begin_again(self, memory: Rows, capacity: int) -> bool:
-        """Forget all but the arrays, for other texts with this memory.
-
-        Returns False, and changes nothing, if there are not as many texts or they need more room.
-        """
+        """Forget all but the arrays, for other texts with this memory; returns False if those do not fit."""
         longest = min((stored.shape[3] for stored in self._memories.values()), default=0)
         if len(memory.lengths) != self.texts or memory.longest > longest or capacity > self._capacity:
             return False

@@ -62,24 +62,19 @@ def best_continuations(logits: Array, scores: Array, count: int) -> tuple[Array,
     """
     (batch, width), size = scores.shape, logits.shape[1]
     span = _span(size, count)
-    whole = size // span * span
-    maxima = logits[:, :whole].reshape(len(logits), -1, span).max(axis=1)  # of each column
-    if whole < size:
-        np.maximum(maxima[:, : size - whole], logits[:, whole:], out=maxima[:, : size - whole])
-    maxima = maxima.reshape(batch, width, span) + scores[:, :, None]
+    if rest := size % span:
+        nothing = np.full((len(logits), span - rest), -np.inf, logits.dtype)
+        logits = np.concatenate((logits, nothing), axis=1)
+    lines = logits.reshape(len(logits), -1, span)
+    maxima = lines.max(axis=1).reshape(batch, width, span) + scores[:, :, None]
     beams, columns = np.divmod(_largest(maxima.reshape(batch, -1), count), span)
-    tokens = columns[:, :, None] + np.arange(0, size, span)  # (B, columns, lines)
-    rows, beyond = np.arange(batch)[:, None] * width + beams, None
-    if whole < size:
-        beyond = tokens >= size
-        np.minimum(tokens, size - 1, out=tokens)
-    sums = logits[rows[:, :, None], tokens] + scores.reshape(-1)[rows][:, :, None]
-    if beyond is not None:
-        sums[beyond] = -np.inf
-    depth, sums, tokens = tokens.shape[2], sums.reshape(batch, -1), tokens.reshape(batch, -1)
+    rows = np.arange(batch)[:, None] * width + beams
+    sums = (lines[rows, :, columns] + scores.reshape(-1)[rows][:, :, None]).reshape(batch, -1)  # columns, then lines
     best = largest_first(sums, count)
     numbers = _row_numbers(best)
-    return sums[numbers, best], beams[numbers, best // depth], tokens[numbers, best]
+    places, line = np.divmod(best, lines.shape[1])
+    tokens = np.minimum(columns[numbers, places] + span * line, size - 1)
+    return sums[numbers, best], beams[numbers, places], tokens
 
 
 @lru_cache(maxsize=64)
