@@ -296,12 +296,10 @@ class CachedAttention:
             gathered = self._gathered.reshape(inputs.shape)
             gather, inputs = partial(np.copyto, gathered, inputs), gathered
         queries, contexts = inputs.reshape(*stack, head_dim), self._contexts.reshape(*stack, head_dim)
-        by_key, by_value = keys.transpose(0, 2, 3, 1), values.swapaxes(1, 2)
-        if texts == 1:
-            by_key, by_value = by_key[0], by_value[0]
-        several = [size for size in split if size > 1]  # fewer axes are faster
-        totals = self._new_totals()
-        averages, outputs = self._contexts.reshape(*several, head_dim), outputs.reshape(*several, head_dim)
+        only = 0 if texts == 1 else slice(None)  # fewer axes are faster
+        by_key, by_value = keys.transpose(0, 2, 3, 1)[only], values.swapaxes(1, 2)[only]
+        several, totals = [size for size in split if size > 1], self._new_totals()
+        averages, outputs = (x.reshape(*several, head_dim) for x in (self._contexts, outputs))
         divisors = totals.reshape(*several, 1)
         if len(self._scores) < texts * width * heads * capacity:
             self._scores = self._empty((texts * width * heads * capacity,), self._dtype)
@@ -313,8 +311,7 @@ class CachedAttention:
                 gather()
             np.matmul(queries, by_key[..., :count], scores)
             if self.careful:
-                seen = read if real is None else real[:, None]
-                if seen is not None:
+                if (seen := read if real is None else real[:, None]) is not None:
                     np.copyto(weights, -np.inf, where=seen[:, None, :, None] == 0)
                 weights -= weights.max(axis=-1, keepdims=True)
             np.exp(flat, flat)
@@ -331,19 +328,16 @@ class CachedAttention:
 
     def _new_totals(self) -> Array:
         """Make room for the sums of one more layer, (B·H·W,)."""
-        number = self._layers % _LAYERS_TOGETHER
-        if number == 0:
+        if self._layers % _LAYERS_TOGETHER == 0:
             self._totals.append(np.ones((_LAYERS_TOGETHER, math.prod(self._sizes[:3])), self._dtype))
         self._layers += 1
-        return self._totals[-1][number]
+        return self._totals[-1][(self._layers - 1) % _LAYERS_TOGETHER]
 
     def _view(self, count: int, split: tuple[int, ...], stack: tuple[int, ...]) -> tuple[Array, ...]:
         """View the memory of scores as those of so many keys, by query, by matrix, by head, and by text."""
         flat = self._scores[: math.prod(split) * count].reshape(-1, count)
         views = flat, *(flat.reshape(*shape, count) for shape in (stack, split, (split[0], -1))), self._ones[:count]
-        if len(self._views) == _VIEWS_KEPT:
-            self._views = {}
-        self._views[count, split[1]] = views
+        self._views = {**(self._views if len(self._views) < _VIEWS_KEPT else {}), (count, split[1]): views}
         return views
 
     @property
