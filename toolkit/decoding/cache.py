@@ -24,8 +24,6 @@ _MEMORY_STEP = 32  # there is room for a memory of a multiple of this length: th
 _LEAST_TOTAL, _LARGEST_TOTAL = 1e-30, 1e30
 # Layers whose sums lie together, so that one call looks at all of them.
 _LAYERS_TOGETHER = 16
-# Views of scores for so many numbers of keys are kept.
-_VIEWS_KEPT = 8
 
 Attend = Callable[..., None]
 
@@ -337,7 +335,7 @@ class CachedAttention:
         """View the memory of scores as those of so many keys, by query, by matrix, by head, and by text."""
         flat = self._scores[: math.prod(split) * count].reshape(-1, count)
         views = flat, *(flat.reshape(*shape, count) for shape in (stack, split, (split[0], -1))), self._ones[:count]
-        self._views = {**(self._views if len(self._views) < _VIEWS_KEPT else {}), (count, split[1]): views}
+        self._views = {**(self._views if len(self._views) < 8 else {}), (count, split[1]): views}  # those of late
         return views
 
     @property

@@ -151,11 +151,7 @@ class OneCall(Module):
         return out
 
 
-def recorder_of(
-    module: Module,
-    kinds: Mapping[type[Module], type[Module]],
-    prepare: Callable[[Module], None] | None = None,
-) -> Module:
+def recorder_of(module: Module, kinds: Mapping[type, type], prepare: Callable[[Module], None] | None = None) -> Module:
     """Copy a tree of modules, with some that record in place of others.
 
     kinds: the class that stands for a class of modules, by that class; `OneCall` for a module with no modules in it

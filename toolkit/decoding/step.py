@@ -282,8 +282,6 @@ class _Embedding(Embedding):
 class _Positions(Module):
     """Positions that are added, in place: no one else reads what the embedding has made."""
 
-    original: SinusoidalPositions | LearnedPositions
-
     def forward(self, x: Array, rows: _StepRows, tape: _StepRecording) -> Array:
         y, table = plain(x), self.original.table
         tape.note(lambda: np.add(y, table(rows.longest, y.dtype)[rows.place], y))
@@ -296,8 +294,7 @@ class _RotaryPositions(RotaryPositions):
         half, dtype = self.head_dim // 2, x.dtype.type
         if self.original not in tape.waves:
             tape.waves[self.original] = tape.empty((2, len(x), 1, 2, half), dtype)
-            cosine, sine = plain(tape.waves[self.original])
-            tables = self.original.tables
+            (cosine, sine), tables = plain(tape.waves[self.original]), self.original.tables
 
             def look_up() -> None:
                 cosines, sines = tables(rows.longest, cosine.dtype)
