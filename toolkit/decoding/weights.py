@@ -1,8 +1,4 @@
-"""The weights of decoding steps: copies of a model's, prepared once for many steps.
-
-Norms are folded into the maps that read them (`toolkit.models.folding`), the 1/√K of scores into the maps of queries,
-and what several rows are multiplied with lies in the order in which it is read.
-"""
+"""The weights of decoding steps: a model's with norms and scales folded into maps, prepared once for many steps."""
 
 from collections.abc import Mapping
 from typing import Any
