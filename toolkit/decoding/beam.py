@@ -67,7 +67,7 @@ def beam_search(
     processors, which `score` reports; `log_prob` remains the model's own.
     """
     search = _BeamSearch(state, constraints, config, observer)
-    while not search.done:
+    while not all(search.done):
         search.step()
     return [hypotheses[: config.num_return_sequences] for hypotheses in search.finished.hypotheses]
 
@@ -87,7 +87,7 @@ class _BeamSearch:
         # Hugging Face's rules compare with the worst of as many finished hypotheses as there are beams.
         settled = config.early_stopping == "settled"
         self.finished = Finished(count, config.num_return_sequences if settled else config.num_beams)
-        self._sentences, self._done = np.arange(count), [False] * count
+        self._sentences, self.done = np.arange(count), [False] * count
         # Where it costs little, all places are there from the beginning: all steps are then recorded as one.
         each, width = np.arange(count), 1 if state.leaving_pays(count * (config.num_beams - 1)) else config.num_beams
         state.select(each, each.repeat(width))
@@ -98,11 +98,6 @@ class _BeamSearch:
         self._history: list[tuple[list[int], list[int], list[float]]] = []
         self._written = np.empty((len(self._last), 0), np.int64)  # (B·W, T), for logits processors
 
-    @property
-    def done(self) -> bool:
-        """True when the search is over for all sentences."""
-        return all(self._done)
-
     def step(self) -> None:
         """Continue the beams of every sentence by a token."""
         ranked, at_limit = self._rank(self._state.logits(self._last))
@@ -110,10 +105,10 @@ class _BeamSearch:
         kept = [self._sort(row, zip(*best, strict=True), limited) for row, (limited, *best) in rows]
         if self._observer is not None:
             self._tell(self._observer, ranked, at_limit, kept)
-        done, order = sum(self._done), np.arange(len(kept))
+        done, order = sum(self.done), np.arange(len(kept))
         if 0 < done < len(kept) and self._state.leaving_pays(done * self._config.num_beams):
-            order = fill_holes(~np.array(self._done))
-        if not self.done:
+            order = fill_holes(~np.array(self.done))
+        if done < len(kept):
             self._go_on(kept, order)
 
     def _rank(self, logits: Array) -> tuple[tuple[Array, Array, Array, Array], Array]:
@@ -156,11 +151,10 @@ class _BeamSearch:
             if not ends and len(live) < width:
                 live.append(each)
         live += [_EMPTY] * (width - len(live))
-        sentence = self._sentences[row]
-        threshold, limit = self.finished.thresholds[sentence], int(self._constraints.limits[sentence])
-        over = at_limit or search_is_over(self._config, live[0][0], threshold, step + 1, limit)
+        threshold, limit = (x[self._sentences[row]] for x in (self.finished.thresholds, self._constraints.limits))
+        over = at_limit or search_is_over(self._config, live[0][0], threshold, step + 1, int(limit))
         # A single beam that has ended is greedy search, and its second thoughts are not followed.
-        self._done[row] |= over or (best_ended and width == 1)
+        self.done[row] |= over or (best_ended and width == 1)
         return live
 
     def _finish(self, row: int, last: _Continuation) -> None:
@@ -185,14 +179,14 @@ class _BeamSearch:
         before, width = self._scores.shape[1], self._config.num_beams
         rows, scores, tokens, log_probs = [], [], [], []
         for row in order.tolist():
-            for score, beam, token, log_prob in [_EMPTY] * width if self._done[row] else kept[row]:
+            for score, beam, token, log_prob in [_EMPTY] * width if self.done[row] else kept[row]:
                 rows.append(row * before + beam)
                 scores.append(score)
                 tokens.append(token)
                 log_probs.append(log_prob)
         self._history.append((rows, tokens, log_probs))
         self._scores, self._last = np.array(scores).reshape(-1, width), np.array(tokens)
-        self._sentences, self._done = self._sentences[order], [self._done[row] for row in order.tolist()]
+        self._sentences, self.done = self._sentences[order], [self.done[row] for row in order.tolist()]
         origins = np.array(rows)
         self._state.select(order, origins)
         if self._constraints.reshape:
@@ -203,4 +197,4 @@ class _BeamSearch:
         ended = ((tokens == self._constraints.end) | at_limit[:, None]) & (scores > -math.inf)
         ranking = self._sentences, beams, tokens, scores, log_probs, ended[:, : self._config.num_beams]
         places = np.array([[each[1:3] for each in live] for live in kept])  # (B, K, 2): beams and tokens
-        observer.ranked(Ranking(*ranking, *np.moveaxis(places, 2, 0), np.array(self._done)))
+        observer.ranked(Ranking(*ranking, *np.moveaxis(places, 2, 0), np.array(self.done)))

@@ -243,16 +243,15 @@ class _Job:
 
     def _translating(self, sources: Texts, room: int) -> Seq2SeqState:
         """Read sources; what one alone needed is kept for the next."""
-        lone, self._lone = self._lone, None
-        if lone is None or lone.model is not self._model or not lone.begin_again(sources, room):
-            lone = Seq2SeqState(self._model, sources, self._pool, room, self._packed)
-        if len(sources) == 1:
-            self._lone = lone
-        return lone
+        state = self._lone
+        if state is None or state.model is not self._model or not state.begin_again(sources, room):
+            state = Seq2SeqState(self._model, sources, self._pool, room, self._packed)
+        self._lone = state if len(sources) == 1 else None
+        return state
 
     def leave(self) -> None:
         """Leave memory, and the state of a lone source, to the next call with these weights."""
-        if not self._prefix_cache and self._pool.allocated <= _MOST_LEFT:
+        if self._pool.allocated <= _MOST_LEFT:
             self._packed.kept["last"] = self._pool, self._lone
 
 

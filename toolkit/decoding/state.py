@@ -178,8 +178,7 @@ class GPTState(DecoderState):
         if self._seen is not None:
             self._seen = self._seen[sequences]
 
-    def leaving_pays(self, unused: int) -> bool:
-        """Also where a sequence has no room for another token."""
+    def leaving_pays(self, unused: int) -> bool:  # or a sequence has no room for another token
         return super().leaving_pays(unused) or (self._seen is None and self._cache.longest >= self._context)
 
     def _slide(self) -> None:

@@ -37,8 +37,7 @@ class PackedWeights:
         self._recorder: Model | None = None
         self._source = "memory"
         self._choice: Choice | None = None
-        # By "last": the memory of the last call, and the state of its last text if that was decoded alone. Each call
-        # takes them away, so that no other has them too, and leaves them to the next.
+        # "last": the pool of the last call, and the state of its last text if alone; the next call takes them away.
         self.kept: dict[str, tuple[Pool, Any]] = {}
 
     def renew(self, model: Seq2Seq | GPT) -> bool:
