@@ -34,7 +34,7 @@ def test_what_is_read_first_stands_alone():
     graph = room_imports()
     assert not graph["plain"]
     assert set(graph["proof"]) <= {"functional"}
-    assert set(graph["functional"]) <= {"errors", "files"}
+    assert set(graph["functional"]) <= {"errors", "files", "untrusted"}
 
 
 def test_no_file_is_a_monster_and_no_name_occurs_everywhere():

@@ -140,9 +140,9 @@ def test_what_is_stored_in_int8_is_for_use_alone(run, quantized, tiny_model, mak
         ("train", "preference", "--method", "dpo", *start[2:]),
     ):
         assert "is stored in int8, which is neither trained, averaged nor exported: give" in run(*words).sentence
-    for words in ("--half",), ("--to", "hugging-face"):
-        told = run("export", tiny_model, tmp_path / "new", "--dtype", "int8", *words).sentence
-        assert told == "toolkit: --dtype int8 goes without --half, and is not for transformers: leave that out\n"
+    for words, told in ((("--half",), "leave out --half"), (("--to", "hugging-face"), "transformers reads none")):
+        assert told in run("export", tiny_model, tmp_path / "new", "--dtype", "int8", *words).sentence
+    assert repr(toolkit.load(small)).endswith(" parameters, int8>")
     monkeypatch.setitem(sys.modules, "numkong", None)
     assert "int8 needs the library numkong" in run("export", tiny_model, tmp_path / "new", "--dtype", "int8").sentence
     assert "float32 needs none" in run("translate", "--model", small, ENGLISH[0]).sentence

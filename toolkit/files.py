@@ -22,8 +22,12 @@ _BELOW = 200  # bytes that are left for the names below a directory that is to b
 
 
 def cache_directory() -> Path:
-    """Return the directory of what can be made anew: `$XDG_CACHE_HOME/toolkit`, or `~/.cache/toolkit`."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolkit"
+    """Return the directory of what can be made anew: `$XDG_CACHE_HOME/toolkit`, or `~/.cache/toolkit`.
+
+    A relative path in XDG_CACHE_HOME counts as none, as XDG's specification says.
+    """
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (given if given.is_absolute() else Path.home() / ".cache") / "toolkit"
 
 
 @contextmanager

@@ -77,7 +77,8 @@ class TextModel:
         return isinstance(self.tokenizer, IdTokenizer)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._name}, {self.model.parameter_count:,} parameters>"
+        kind = ", int8" if self.model.quantized else ""
+        return f"<{type(self).__name__}: {self._name}, {self.model.parameter_count:,} parameters{kind}>"
 
     def __reduce__(self) -> tuple[type, tuple]:
         """Pickle and copy model and tokenizer; processes and what was computed in advance stay behind."""

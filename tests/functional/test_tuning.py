@@ -1,11 +1,13 @@
 """Kernels are measured once, and remembered where that is possible; nothing that is in the way is an error."""
 
 import json
+import os
 import time
 
 import numpy as np
 import pytest
 
+from toolkit.errors import ConfigError
 from toolkit.functional import tuning
 from toolkit.functional.tuning import FIXED, Choice, choice_file, choose
 
@@ -50,13 +52,18 @@ def test_what_is_no_choice_is_measured_anew(measured, content):
 
 
 @pytest.mark.parametrize("source", ["memory", "cache"])
-@pytest.mark.parametrize("hindrance", ["a file", "a directory", "no home"])
+@pytest.mark.parametrize("hindrance", ["a file", "a directory", "a pipe", "no home"])
 def test_where_nothing_can_be_written_the_choice_is_fixed_and_not_measured(measured, source, hindrance, monkeypatch):
     path = choice_file(source)
     if hindrance == "a file":
         path.parent.parent.write_text("not a directory")
     elif hindrance == "a directory":
         path.mkdir(parents=True)
+    elif hindrance == "a pipe":
+        if not hasattr(os, "mkfifo"):
+            pytest.skip("the system has no named pipes")
+        path.parent.mkdir(parents=True)
+        os.mkfifo(path)
     else:
         monkeypatch.delenv("XDG_CACHE_HOME")
         monkeypatch.setattr(tuning.Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
@@ -69,6 +76,18 @@ def test_the_environment_can_fix_the_choice(measured, monkeypatch):
     assert in_a_new_process("memory") == FIXED["memory"]
     assert measured == []
     assert not choice_file("memory").exists()
+
+
+def test_the_environment_can_ask_for_nothing_else(measured, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_KERNELS", "foo")
+    with pytest.raises(ConfigError, match="TOOLKIT_KERNELS is 'foo': it must be fixed, or not set"):
+        in_a_new_process("memory")
+
+
+def test_a_relative_cache_directory_counts_as_none(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setattr(tuning.Path, "home", lambda: tmp_path)
+    assert choice_file("memory").parent == tmp_path / ".cache" / "toolkit"
 
 
 def test_another_processor_or_library_has_a_file_of_its_own(monkeypatch):

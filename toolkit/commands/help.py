@@ -177,7 +177,7 @@ def _flag(shown: str) -> str:
 
 def _value(shown: str) -> str:
     """Write a flag or word with its value: no {None}|PATH for a PATH that may be left out, [INT ...] for several."""
-    shown = re.sub(r"\{None\}\|\{?([\w ]+)\}?", r"\1", shown)
+    shown = re.sub(r"\{None\}\|\{?([\w ]+)\}?", r"\1", shown).replace("{None,", "{")
     return re.sub(r"\[+(\w+) \[\1 \.\.\.\]+", r"[\1 ...]", shown)
 
 

@@ -282,7 +282,7 @@ class ExportModel:
     """Store the weights in float16."""
     dtype: Literal["float32", "int8"] = "float32"
     """int8 stores matrices in a quarter of the size, for this toolkit or CTranslate2: a little less exact, and not to
-    be trained any more. It needs the library numkong: pip install 'numkong>=7.8,<8'."""
+    be trained any more. For this toolkit it needs the library numkong: pip install 'numkong>=7.8,<8'."""
 
     def run(self) -> None:
         from toolkit.interop import export_model

@@ -26,10 +26,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from toolkit.errors import ToolkitError
+from toolkit.errors import ConfigError, ToolkitError
 from toolkit.files import atomic_writer, cache_directory
 from toolkit.functional.arrays import Array
 from toolkit.functional.linear import Packed, product_calls
+from toolkit.untrusted import open_regular
 
 Name = TypeVar("Name", str, int)
 Prepare = Callable[[Array, Array, Array], Callable[[], object]]  # of x, a matrix and where the result is to be
@@ -37,6 +38,7 @@ Prepare = Callable[[Array, Array, Array], Callable[[], object]]  # of x, a matri
 FEW = 3  # rows, up to which the reading of weights from memory takes longer than anything else
 _VARIABLE = "TOOLKIT_KERNELS"
 _VERSION = 1  # of the measurement
+_LONGEST_FILE = 1000  # bytes, of which a choice takes fewer than a hundred
 _DEPTH, _WIDTH = 256, 1024  # of the matrices that are multiplied: 1 MB
 _MATRICES = {"memory": 12, "cache": 3}  # so many, which are read in turn
 _SAMPLES = 9  # of each kernel
@@ -70,8 +72,13 @@ def fixed_choice() -> Iterator[None]:
 
 
 def choose(source: str) -> Choice:
-    """Return the choice for weights that a step reads from `source`: "memory", or "cache"."""
-    if os.environ.get(_VARIABLE) == "fixed":
+    """Return the choice for weights that a step reads from `source`: "memory", or "cache".
+
+    Raises ConfigError where the environment asks for anything but the fixed one.
+    """
+    if given := os.environ.get(_VARIABLE):
+        if given != "fixed":
+            raise ConfigError(f"TOOLKIT_KERNELS is {given!r:.40}: it must be fixed, or not set")
         return FIXED[source]
     with suppress(ToolkitError, OSError, RuntimeError):  # the last where the user has no home
         return _read_or_measured(choice_file(source), source)
@@ -111,7 +118,8 @@ def machine() -> tuple[str, str]:
 def _read(path: Path) -> Choice | None:
     """Read a choice; None where there is none, or something else."""
     with suppress(OSError, ValueError, RecursionError):
-        found = json.loads(path.read_bytes())
+        with open_regular(path) as file:
+            found = json.loads(file.read(_LONGEST_FILE))
         if isinstance(found, dict) and found.keys() == _KNOWN.keys():
             known = (type(found[name]) is type(values[0]) and found[name] in values for name, values in _KNOWN.items())
             return Choice(**found) if all(known) else None

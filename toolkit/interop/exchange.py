@@ -101,8 +101,10 @@ def export_model(
     if dtype not in ("float32", "int8"):
         raise ConfigError(f"dtype is {dtype!r:.40}: it must be float32 or int8")
     to = to or ("toolkit" if dtype == "int8" else "hugging-face")
-    if dtype == "int8" and (half or to == "hugging-face"):
-        raise ConfigError("--dtype int8 goes without --half, and is not for transformers: leave that out")
+    if dtype == "int8" and half:
+        raise ConfigError("weights are stored in float16 or in int8: leave out --half, or --dtype int8")
+    if dtype == "int8" and to == "hugging-face":
+        raise ConfigError("transformers reads none of our int8: write --to toolkit or --to ctranslate2")
     directory = Path(directory)
     check_new_directory(directory, "DIRECTORY")
     loaded, tokenizer, notes, metrics = read_model(model, _read_ours)

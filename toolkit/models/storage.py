@@ -202,10 +202,11 @@ def _matrices(model: Model, arrays: dict[str, np.ndarray], where: str, dtype: ty
             continue
         shape = (len(integers), 1) if name.endswith("table") else (1, integers.shape[1])
         is_whole = scales is not None and scales.shape == shape and integers.dtype == np.int8
-        if not is_whole or scales.dtype.kind != "f" or not np.isfinite(scales).all():
+        if not is_whole or scales.dtype.kind != "f" or not (np.isfinite(scales) & (scales >= 0)).all():
             raise ModelError(f"{where}: {name} has no scales that fit its integers: copy the whole model again")
         scales = scales.astype(dtype)
-        found[name] = Int8Matrix.stored(integers, scales) if int8 else integers * scales
+        with np.errstate(over="ignore"):  # what is not finite is told with its name
+            found[name] = Int8Matrix.stored(integers, scales) if int8 else integers * scales
     if odd := next(
         (name for name in arrays if name.endswith(_SCALES) and name.removesuffix(_SCALES) not in found), None
     ):
@@ -321,8 +322,9 @@ def read_arrays(path: Path, whole: str = "model", stored: Collection[str] = _STO
     with reading(path, f"{path.parent} is not a {whole}: it has no {path.name}", whole):
         tensors = read_tensors(path)
         if odd := next((name for name, tensor in tensors.items() if tensor.dtype not in stored), None):
+            ours = " and ".join(stored)
             raise ModelError(
-                f"{path}: {odd} is stored as {tensors[odd].dtype}, and this toolkit writes float32 and float16: "
+                f"{path}: {odd} is stored as {tensors[odd].dtype}, and here this toolkit writes {ours}: "
                 "convert it, or toolkit import the model that it comes from"
             )
         return {name: tensor.read("I8" in stored) for name, tensor in tensors.items()}

@@ -253,6 +253,10 @@ IN_INT8: dict[str, tuple[Harm, str]] = {
         stored(**{f"{TABLE}.scales": lambda tensors: tensors[f"{TABLE}.scales"] * np.float32(np.nan)}),
         "no scales that fit",
     ),
+    "scales below 0": (
+        stored(**{f"{TABLE}.scales": lambda tensors: -tensors[f"{TABLE}.scales"]}),
+        "no scales that fit",
+    ),
     "scales that are integers": (
         stored(**{f"{TABLE}.scales": lambda tensors: tensors[f"{TABLE}.scales"].astype(np.int8)}),
         "no scales that fit",

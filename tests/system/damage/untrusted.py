@@ -107,8 +107,8 @@ CARD = "---\nconfigs:\n- config_name: small\n  data_files: {}\n---\n"
 
 # What is done, the command that meets it, and what it tells.
 KINDS: dict[str, tuple[str, Harm, str]] = {
-    "weights of brain floats": (READ, stored("BF16", 2), "is stored as BF16, and this toolkit writes float32"),
-    "weights of eight bits": (READ, stored("F8_E4M3", 1), "is stored as F8_E4M3, and this toolkit writes float32"),
+    "weights of brain floats": (READ, stored("BF16", 2), "is stored as BF16, and here this toolkit writes F32"),
+    "weights of eight bits": (READ, stored("F8_E4M3", 1), "is stored as F8_E4M3, and here this toolkit writes F32"),
     **{
         f"a context of {number} tokens": (READ, models.setting(max_length=number), "at most 1,048,576 tokens")
         for number in (10**7, 10**9, 2**62)
