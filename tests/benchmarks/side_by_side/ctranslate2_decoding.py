@@ -4,7 +4,7 @@ from functools import partial
 
 import ctranslate2
 
-from .search_work import SearchSide
+from .search_work import LONGEST, SearchSide
 
 _BATCH_SIZE = 64
 
@@ -20,8 +20,9 @@ class CTranslate2Decoding(SearchSide):
         self.ids = {token: index for index, token in enumerate(self.tokens)}
         self.workers = workers
         self.settings = {"beam_size": self.beams, "return_scores": False, "disable_unk": True}
+        self.settings["max_decoding_length"] = self.steps or LONGEST
         if self.steps:
-            self.settings |= {"max_decoding_length": self.steps, "min_decoding_length": self.steps}
+            self.settings["min_decoding_length"] = self.steps
 
     def decode(self, texts: list[list[int]]) -> list[list[int]]:
         sources = [[self.tokens[index] for index in text] for text in texts]

@@ -5,6 +5,8 @@ import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+LONGEST = 64  # tokens of outputs that end by themselves: no side writes more where one repeats itself for ever
+
 
 class SearchSide(ABC):
     """Decodes the texts of a row, as often as it is told."""

@@ -12,7 +12,7 @@ from toolkit.decoding.weights import PackedWeights
 from toolkit.models.gpt import GPT
 from toolkit.models.storage import load_model
 
-from .search_work import SearchSide
+from .search_work import LONGEST, SearchSide
 
 with suppress(ImportError):
     import numkong  # noqa: F401, so that its memory counts as that of imports
@@ -32,9 +32,9 @@ class ToolkitDecoding(SearchSide):
         self.model, self.packed = load_model(Path(directory) / "toolkit", int8=int8), PackedWeights()
         if int8:
             self.model.quantize()
-        forced = {"max_new_tokens": self.steps, "min_new_tokens": self.steps, "forced_eos": "none"}
+        length = {"max_new_tokens": self.steps or LONGEST, "forced_eos": "none"}
         beams = {"num_beams": self.beams, "early_stopping": True} if self.beams > 1 else {}
-        self.settings = beams | (forced if self.steps else {})
+        self.settings = beams | length | ({"min_new_tokens": self.steps} if self.steps else {})
         self.shared = SharedDecoding(self.model, f"{directory}/toolkit", workers) if workers > 1 else None
 
     def decode(self, texts: list[list[int]]) -> list[list[int]]:
