@@ -11,7 +11,7 @@ FLOORS = (
     *("toolkit", "process", "display", "errors", "untrusted", "tensors", "files", "parallel", "plain"),
     *("functional", "proof", "nn", "tokenization", "models", "data", "decoding", "evaluation", "training"),
     *("text_model", "outputs", "translation_reader", "translator", "chat", "language_model", "api"),
-    *("preference", "interop", "explain", "recipes", "commands"),
+    *("preference", "interop", "explain", "serving", "recipes", "commands"),
 )
 
 FILES = sorted((CLONE / "toolkit").rglob("*.py"))

@@ -1,0 +1,1 @@
+"""The server: OpenAI's and LibreTranslate's interfaces over continuous batching, and the page."""
