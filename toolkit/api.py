@@ -11,6 +11,7 @@ from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import load_model, read_model
+from toolkit.nn.module import Model
 from toolkit.tokenization import IdTokenizer, load_tokenizer
 
 # The numbers that linear maps, embeddings and outputs are computed with; "auto": as they are stored.
@@ -46,7 +47,19 @@ def load(
 def _read(
     directory: Path, path_or_name: str | os.PathLike[str], ids: bool | None, dtype: Dtype
 ) -> "Translator | LanguageModel":
-    model = load_model(directory, int8=dtype != "float32")
+    found = with_tokenizer(load_model(directory, int8=dtype != "float32"), directory, path_or_name, ids)
+    if dtype == "int8":
+        found.model.quantize()
+    return found
+
+
+def with_tokenizer(
+    model: Model, directory: Path, path_or_name: str | os.PathLike[str], ids: bool | None = None
+) -> "Translator | LanguageModel":
+    """Join a model that was read from a directory, if without its values, with the tokenizer that lies there.
+
+    Raises ModelError, in which it is called `path_or_name`, as `load` does.
+    """
     if isinstance(model, AutoEncoder):
         raise ModelError(f"{path_or_name} is an auto-encoder, which reads vectors and writes no text: see toolkit info")
     tokenizer = load_tokenizer(directory)
@@ -60,8 +73,6 @@ def _read(
         tokenizer = IdTokenizer.of(tokenizer)
     if isinstance(tokenizer, IdTokenizer) and isinstance(model, GPT):
         model.config = replace(model.config, begin=False)
-    if dtype == "int8":
-        model.quantize()
     if isinstance(model, Seq2Seq):
         from toolkit.translator import Translator as Kind  # imported for what is there: a verb should start at once
     else:

@@ -9,15 +9,16 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.errors import ConfigError, ToolkitError
-from toolkit.process import ignore_signals
+from toolkit.process import blocked_signals, ignore_signals
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import BaseContext
+    from multiprocessing.process import BaseProcess
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -41,6 +42,26 @@ def context() -> "BaseContext":
     return multiprocessing.get_context(START_METHOD)
 
 
+def started(owner: object, method: "BaseContext", target: Callable[..., None], arguments: tuple) -> "BaseProcess":
+    """Start a process that is killed when its owner goes, or Python ends, at the latest.
+
+    Signals that ask to end reach it when `target` has called `ignore_signals`, which is before they can do harm.
+    """
+    from multiprocessing.util import Finalize
+
+    process = method.Process(target=target, args=arguments, daemon=True)
+    with blocked_signals():
+        process.start()
+    # At its end Python asks processes to go, which they ignore, and waits for them: for ever, where nobody closes.
+    Finalize(owner, _kill, (process,), exitpriority=0)
+    return process
+
+
+def _kill(process: "BaseProcess") -> None:
+    with suppress(ValueError):  # it has ended, and was closed
+        process.kill()
+
+
 def result_of(answer: Any) -> Any:
     """Return the answer of a process, or raise the error that it is."""
     if isinstance(answer, Exception):
@@ -57,14 +78,9 @@ class Process:
     """
 
     def __init__(self, work: Callable[[Any], Any], advice: str):
-        from multiprocessing.util import Finalize
-
         self.connection, theirs = context().Pipe()
-        arguments = (work, theirs, self.connection)
-        self.process, self._advice = context().Process(target=_serve, args=arguments, daemon=True), advice
-        self.process.start()
-        # At its end Python asks processes to go, which they ignore, and waits for them: for ever, where nobody closes.
-        Finalize(self, self.process.kill, exitpriority=0)
+        self.process = started(self, context(), _serve, (work, theirs, self.connection))
+        self._advice = advice
         theirs.close()
 
     def send(self, job: Any) -> None:

@@ -46,10 +46,25 @@ def postponed(stop: Callable[[int], None]) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def blocked_signals() -> Iterator[None]:
+    """Within the block signals that ask to end wait, and for a process that is started in it until it ignores them."""
+    if not hasattr(signal, "pthread_sigmask"):  # elsewhere than in POSIX
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def ignore_signals() -> None:
     """Leave it to the main process, which they reach too, what signals mean for its workers."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
 @contextmanager
