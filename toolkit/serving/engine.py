@@ -38,7 +38,7 @@ Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]
 
 @dataclass(frozen=True)
 class Settings:
-    """What a model process is started with; batch makes, of the model, what decodes."""
+    """Settings of a model process; batch makes, of the model, what decodes."""
 
     directory: Path
     name: str

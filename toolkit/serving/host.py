@@ -177,7 +177,7 @@ class Host:
             raise Unavailable(self.problem, 1)
         found = (each for each in (self._version, *self._older) if reader is None or _is_of(reader, each.reader))
         version = next(found, None)
-        if version is None:
+        if version is None or version.replicas.closing:
             raise Unavailable(f"the model {self.name} was replaced by a newer one: ask again", 1)
         return version.replicas
 

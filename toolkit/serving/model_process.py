@@ -30,7 +30,7 @@ class ModelProcess(asyncio.Protocol):
     def __init__(self, settings: Settings, leaving: Callable[[Stream], None]):
         self._settings, self._leaving, self._process = settings, leaving, None
         self.requests: dict[int, Stream] = {}  # that were sent and have not ended, in this order
-        self.places = 0  # that they take
+        self.places, self.served = 0, False  # that they take; whether one has ended
         self.figures, self.facts = Figures(), {}
         self.error: Exception | None = None  # that it has told before it ended
         loop = asyncio.get_running_loop()
@@ -133,6 +133,7 @@ class ModelProcess(asyncio.Protocol):
             if stream := self.requests.get(each.key):
                 stream.push(each)
                 if stream.done:
+                    self.served = True
                     self._forget(each.key)
         for number, answer in answers:
             if (future := self._answers.get(number)) and not future.done():

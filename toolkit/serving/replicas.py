@@ -18,8 +18,8 @@ from toolkit.serving.engine import Figures, Pairs, Settings
 from toolkit.serving.model_process import DIED, ModelProcess
 from toolkit.serving.stream import Busy, Died, Overdue, ServingError, Stream, Unavailable
 
-# A process that ends so many seconds after it was ready, or before, has ended at once; then the next is started after
-# a pause, which doubles each time. After so many in a row nobody is let wait for it.
+# A process that ends so many seconds after it was ready, or before, and has served nobody, has ended at once; then the
+# next is started after a pause, which doubles each time. After so many in a row nobody is let wait for it.
 _AT_ONCE, _FIRST_PAUSE, _LONGEST_PAUSE, _HOPELESS = 10.0, 0.5, 30.0, 3
 # Beside the sequences that a process writes, this part of them is sent to it in advance, so that it never waits.
 _IN_ADVANCE = 8
@@ -31,7 +31,7 @@ CLOSING = "the server is shutting down"
 
 @dataclass(frozen=True)
 class QueueLimits:
-    """How many requests of a model may wait for a place, and for how many seconds where a request does not say it."""
+    """Limits of waiting: so many requests of a model, each for so many seconds where it does not say it itself."""
 
     max_queue: int = 64
     wait: float = 30.0
@@ -54,8 +54,9 @@ class Replicas:
         self.restarts = 0
         self.problem = ""  # why there is no process
         self._past = Figures()  # of processes that have ended
-        self._closing = False
+        self.closing = False  # nothing is taken any more
         self._keepers: list[asyncio.Task] = []
+        self._ending: asyncio.Task | None = None
         self._timers: dict[Stream, asyncio.TimerHandle] = {}  # of all that wait
         self._mean = 0.0  # seconds that a request takes
         self._empty: asyncio.Future | None = None  # has a result as soon as no request is left
@@ -90,7 +91,7 @@ class Replicas:
 
     def submit(self, request: Request, wait: float | None) -> Stream:
         """Take a request; see `Host.submit`."""
-        if self._closing:
+        if self.closing:
             raise Unavailable(CLOSING)
         if self.problem:
             raise Unavailable(self.problem, self._estimate())
@@ -111,7 +112,7 @@ class Replicas:
 
     async def close(self, timeout: float) -> None:
         """Let requests end for so many seconds, tell the others that the server goes, and end the processes."""
-        self._closing = True
+        self.closing = True
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self.drained()
@@ -120,9 +121,12 @@ class Replicas:
         for timer in self._timers.values():
             timer.cancel()
         self.waiting.clear()
-        for keeper in self._keepers:
+        keepers, self._keepers = self._keepers, []
+        for keeper in keepers:
             keeper.cancel()
-        await asyncio.gather(*self._keepers, return_exceptions=True)
+        self._ending = self._ending or (keepers and asyncio.create_task(asyncio.wait(keepers)))
+        if self._ending:  # by whoever has asked first: it ends also where that one is cancelled
+            await asyncio.shield(self._ending)
 
     async def drained(self) -> None:
         """Wait until there is no request."""
@@ -196,10 +200,12 @@ class Replicas:
                         begun.set_result(None)
                     self._dispatch()
                     await process.ended
-                    failures = 0 if asyncio.get_running_loop().time() - ready > _AT_ONCE else failures
+                    lived = asyncio.get_running_loop().time() - ready
+                    failures = 0 if process.served or lived > _AT_ONCE else failures
                 self._mourn(process)
                 code = await process.bury()
             except asyncio.CancelledError:
+                self._strike(process)
                 await process.close()
                 raise
             if not begun.done():
@@ -220,11 +226,15 @@ class Replicas:
         if failures > 1:
             await asyncio.sleep(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (failures - 2)))
 
-    def _mourn(self, process: ModelProcess) -> None:
-        """Tell the requests that a process had begun, and send the others elsewhere, before all that wait."""
+    def _strike(self, process: ModelProcess) -> None:
+        """Count a process no more, but what it has done."""
         if process in self.processes:
             self.processes.remove(process)
-        self._past = Figures(*map(sum, zip(self._past, process.figures, strict=True)))
+            self._past = Figures(*map(sum, zip(self._past, process.figures, strict=True)))
+
+    def _mourn(self, process: ModelProcess) -> None:
+        """Tell the requests that a process had begun, and send the others elsewhere, before all that wait."""
+        self._strike(process)
         places, others = 0, []
         for stream in process.requests.values():
             places += stream.places
