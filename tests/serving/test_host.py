@@ -22,7 +22,8 @@ from tests.conftest import ENGLISH
 from toolkit.decoding import ContinuationConfig, GenerationConfig, cross_attention, generate
 from toolkit.decoding.continuous import ContinuousBatch, Progress, Request, Token
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.models.storage import load_model
+from toolkit.models.reward import ActorCritic
+from toolkit.models.storage import load_model, save_model
 from toolkit.serving import engine, host, replicas
 from toolkit.serving.engine import Messages, message_bytes, unpacked
 from toolkit.serving.host import Host
@@ -165,6 +166,11 @@ def test_the_reader_has_no_weights_and_reads_as_the_model(tiny_gpt, tiny_model, 
     assert (translator.kind, translator.ready, translator.name) == ("translator", False, "tiny")
     assert Host("en-ne").languages == ["en", "ne"]
     assert Host(make_gpt(tmp_path / "chat", ByteTokenizer(), template="control")).kind == "chat"
+    policy = ActorCritic(replace(writer.reader.model.config))
+    policy.allocate()
+    shutil.copytree(tiny_gpt, tmp_path / "policy")
+    save_model(policy, tmp_path / "policy")
+    assert Host(tmp_path / "policy").reader.tokenizer.encode(text) == writer.reader.tokenizer.encode(text)
     with pytest.raises(ModelError, match="has no tokenizer"):
         Host(make_gpt(tmp_path / "ids", IdTokenizer(range(40))))
     with pytest.raises(ModelError, match="there is no model"):

@@ -16,6 +16,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -253,6 +254,7 @@ def run(connection: socket.socket, settings: Settings) -> None:
 
 def _fault(error: BaseException | None = None) -> ServingError:
     """Write the traceback of the error that is being handled to standard error, and tell of it in a sentence."""
-    traceback.print_exc()
+    with suppress(OSError):
+        traceback.print_exc()
     error = error or sys.exc_info()[1]
     return Failed(f"the server has made a mistake ({type(error).__name__}): its log says more")

@@ -13,11 +13,12 @@ from toolkit.decoding.continuous import ContinuousBatch, Request
 from toolkit.display import tell
 from toolkit.errors import ModelError, ToolkitError
 from toolkit.functional.arrays import Array
+from toolkit.models.reward import ActorCritic
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import CONFIG_FILE, WEIGHTS_FILE, described_model, find_model, read_metrics, read_model
 from toolkit.serving.engine import Figures, Pairs, Settings
-from toolkit.serving.replicas import CLOSING, QueueLimits, Replicas
-from toolkit.serving.stream import ServingError, Stream, Unavailable
+from toolkit.serving.replicas import QueueLimits, Replicas
+from toolkit.serving.stream import CLOSING, ServingError, Stream, Unavailable
 from toolkit.tokenization import IdTokenizer
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ Identity = tuple
 
 @dataclass
 class Version:
-    """A model as it is on the disk at some time, without its weights."""
+    """A model as it is on the disk at some time: all but the weights, and the processes that have those."""
 
     directory: Path
     reader: "Translator | LanguageModel"
@@ -42,7 +43,12 @@ class Version:
     created: int
     facts: dict[str, Any]
     identity: Identity
-    replicas: Replicas | None = None  # once they are ready
+    replicas: Replicas
+
+    async def start(self) -> None:
+        """Start the processes.  Raises ToolkitError where they cannot read the weights."""
+        await self.replicas.start()
+        self.facts |= self.replicas.facts
 
 
 class Host:
@@ -78,8 +84,8 @@ class Host:
         self._settings = {"name": self.name, "dtype": dtype, "places": places, "piece": piece, "batch": batch}
         self._settings["threads"] = 1 if processes > 1 else None
         self._count, self._limits, self._watch = processes, QueueLimits(max_queue, wait), watch
-        self._version = read_version(self.path)
-        self._older: list[Version] = []  # whose requests have not all ended
+        self._version = self._read()
+        self._others: list[Version] = []  # older ones, whose requests have not all ended, and one that is being read
         self._closing, self._reloading, self._tasks = False, asyncio.Lock(), set()
         self._past, self._past_restarts = Figures(), 0  # of processes that are no more
 
@@ -92,15 +98,14 @@ class Host:
     @property
     def ready(self) -> bool:
         """True where there is a process that takes requests."""
-        return not self._closing and self._version.replicas is not None and bool(self._version.replicas.processes)
+        return not self._closing and bool(self._version.replicas.processes)
 
     @property
     def problem(self) -> str:
         """The reason for not being ready, in a sentence; empty where it is."""
         if self.ready or self._closing:
             return CLOSING if self._closing else ""
-        replicas = self._version.replicas
-        return (replicas and replicas.problem) or f"the model {self.name} is being read"
+        return self._version.replicas.problem or f"the process of {self.name} is being started again"
 
     @property
     def running(self) -> int:
@@ -128,7 +133,7 @@ class Host:
 
     async def start(self) -> None:
         """Start the processes, and wait until they have read the weights.  Raises ToolkitError where they cannot."""
-        await self._start(self._version)
+        await self._version.start()
         if self._watch is not None:
             self._in_background(self._look(self._watch))
 
@@ -153,13 +158,20 @@ class Host:
         Raises ToolkitError or ServingError where that fails; the old ones go on then.
         """
         async with self._reloading:
-            version = await asyncio.to_thread(read_version, self.path)
+            version = await asyncio.to_thread(self._read)
             if version.kind != self.kind:
                 raise ModelError(f"{self.path} was a {self.kind} and is a {version.kind} now: start the server again")
-            await self._start(version)
-            old, self._version = self._version, version
-            self._older.append(old)
-            self._in_background(self._retire(old))
+            if self._closing:
+                raise Unavailable(CLOSING)
+            self._others.append(version)
+            try:
+                await version.start()
+            except BaseException:
+                self._others.remove(version)
+                raise
+            place = self._others.index(version)
+            self._version, self._others[place] = version, self._version
+            self._in_background(self._retire(self._others[place]))
 
     async def close(self, timeout: float) -> None:
         """Take no more requests, let those that there are end for so many seconds, and end all processes."""
@@ -170,33 +182,53 @@ class Host:
         await asyncio.gather(*(each.close(timeout) for each in self._all()))
 
     def _all(self) -> list[Replicas]:
-        return [each.replicas for each in (self._version, *self._older) if each.replicas is not None]
+        return [each.replicas for each in (self._version, *self._others)]
 
     def _replicas(self, reader: "Translator | LanguageModel | None") -> Replicas:
-        if self._closing or self._version.replicas is None:
-            raise Unavailable(self.problem, 1)
-        found = (each for each in (self._version, *self._older) if reader is None or _is_of(reader, each.reader))
-        version = next(found, None)
-        if version is None or version.replicas.closing:
-            raise Unavailable(f"the model {self.name} was replaced by a newer one: ask again", 1)
-        return version.replicas
+        if self._closing:
+            raise Unavailable(CLOSING)
+        for each in (self._version, *self._others):
+            if not each.replicas.closing and (reader is None or reader.model is each.reader.model):
+                return each.replicas
+        raise Unavailable(f"the model {self.name} was replaced by a newer one: ask again", 1)
 
-    async def _start(self, version: Version) -> None:
-        replicas = Replicas(Settings(version.directory, **self._settings), self._count, self._limits)
-        await replicas.start()
-        version.replicas = replicas
-        version.facts |= replicas.facts
+    def _read(self) -> Version:
+        """Read all of the model but its weights.  Raises ModelError where it is none, or reads no text."""
+        return read_model(self.path, self._read_directory)
+
+    def _read_directory(self, directory: Path) -> Version:
+        identity = identity_of(directory)
+        model = described_model(directory)[0]
+        if isinstance(model, ActorCritic):  # which makes its language model of its values
+            model.allocate()
+        reader = with_tokenizer(model, directory, self.path)
+        if isinstance(reader.tokenizer, IdTokenizer):
+            raise ModelError(f"{self.path} has no tokenizer, so that it cannot be served: it reads ids and no texts")
+        model, settings = reader.model, Settings(directory, **self._settings)
+        chats = getattr(model.config, "template", "none") != "none"
+        kind = "translator" if isinstance(model, Seq2Seq) else "chat" if chats else "language-model"
+        created = int((directory / WEIGHTS_FILE).stat().st_mtime)
+        facts = {
+            "parameters": model.parameter_count,
+            "dtype": settings.dtype,  # once it has been read: which one "auto" was
+            "max_length": model.config.max_length,
+            "checkpoint": directory.name,
+        }
+        replicas = Replicas(settings, self._count, self._limits)
+        return Version(directory, reader, kind, _languages(reader, directory), created, facts, identity, replicas)
 
     async def _retire(self, version: Version) -> None:
         """End the processes of an older version when they have nothing to do any more."""
         replicas = version.replicas
-        while not replicas.idle:
+        while True:
             await replicas.drained()
             await asyncio.sleep(_GRACE)
+            if replicas.idle:
+                break
         await replicas.close(0)
         self._past = Figures(*map(sum, zip(self._past, replicas.figures, strict=True)))
         self._past_restarts += replicas.restarts
-        self._older.remove(version)
+        self._others.remove(version)
 
     async def _look(self, seconds: float) -> None:
         """Reload whenever there is another checkpoint, which two looks have found the same: it is whole then."""
@@ -219,28 +251,6 @@ class Host:
         task.add_done_callback(self._tasks.discard)
 
 
-def read_version(path: str) -> Version:
-    """Read all of a model but its weights.  Raises ModelError where it is none, or reads no text."""
-
-    def read(directory: Path) -> Version:
-        identity = identity_of(directory)
-        reader = with_tokenizer(described_model(directory)[0], directory, path)
-        if isinstance(reader.tokenizer, IdTokenizer):
-            raise ModelError(f"{path} has no tokenizer, so that it cannot be served: it reads ids and no texts")
-        model = reader.model
-        chats = getattr(model.config, "template", "none") != "none"
-        kind = "translator" if isinstance(model, Seq2Seq) else "chat" if chats else "language-model"
-        created = int((directory / WEIGHTS_FILE).stat().st_mtime)
-        facts = {
-            "parameters": model.parameter_count,
-            "max_length": model.config.max_length,
-            "checkpoint": directory.name,
-        }
-        return Version(directory, reader, kind, _languages(reader, directory), created, facts, identity)
-
-    return read_model(path, read)
-
-
 def identity_of(directory: Path) -> Identity:
     """Say which model lies in a directory: it differs where another one is written there.  Raises OSError."""
     states = [(directory / name).stat() for name in (CONFIG_FILE, WEIGHTS_FILE)]
@@ -253,8 +263,3 @@ def _languages(reader: "Translator | LanguageModel", directory: Path) -> list[st
         return [known.source, known.target] if known.source and known.target else sorted(known.ids)
     found = read_metrics(directory).get("languages", [])
     return found if isinstance(found, list) and all(isinstance(each, str) for each in found) else []
-
-
-def _is_of(reader: "Translator | LanguageModel", other: "Translator | LanguageModel") -> bool:
-    """Say if a reader is another one, or made of it for other languages (`between`)."""
-    return reader.model is other.model

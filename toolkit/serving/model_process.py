@@ -11,7 +11,7 @@ from typing import Any
 from toolkit.functional.arrays import Array
 from toolkit.parallel import started
 from toolkit.serving.engine import Figures, Messages, Pairs, Settings, message_bytes, run, unpacked
-from toolkit.serving.stream import Died, Stream, Unavailable
+from toolkit.serving.stream import CLOSING, Died, Stream, Unavailable
 
 # Seconds that a process has to end by itself; it has nothing to write.
 _PATIENCE = 2.0
@@ -83,7 +83,8 @@ class ModelProcess(asyncio.Protocol):
         return max((_common(ids, each) for each in self._prompts), default=0)
 
     async def close(self) -> None:
-        """End the process."""
+        """End the process.  What is still asked for is told why."""
+        self.error = self.error or Unavailable(CLOSING)
         if self._transport is not None and not self.ended.done():
             self._transport.write_eof()
             await asyncio.wait([self.ended], timeout=_PATIENCE)

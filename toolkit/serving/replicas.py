@@ -5,6 +5,7 @@ import itertools
 import math
 import time
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +17,7 @@ from toolkit.errors import ToolkitError
 from toolkit.functional.arrays import Array
 from toolkit.serving.engine import Figures, Pairs, Settings
 from toolkit.serving.model_process import DIED, ModelProcess
-from toolkit.serving.stream import Busy, Died, Overdue, ServingError, Stream, Unavailable
+from toolkit.serving.stream import CLOSING, Busy, Died, Overdue, ServingError, Stream, Unavailable
 
 # A process that ends so many seconds after it was ready, or before, and has served nobody, has ended at once; then the
 # next is started after a pause, which doubles each time. After so many in a row nobody is let wait for it.
@@ -25,8 +26,6 @@ _AT_ONCE, _FIRST_PAUSE, _LONGEST_PAUSE, _HOPELESS = 10.0, 0.5, 30.0, 3
 _IN_ADVANCE = 8
 # Of the running mean of the time that a request takes, the weight of the newest; and what a client is told at most.
 _NEWEST, _LONGEST_RETRY = 0.1, 60
-
-CLOSING = "the server is shutting down"
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,8 @@ class Replicas:
         self.processes: list[ModelProcess] = []  # that are ready
         self.waiting: deque[Stream] = deque()
         self.facts: dict[str, Any] = {}
-        self.restarts = 0
-        self.problem = ""  # why there is no process
+        self.restarts = self._attending = 0
+        self.problem = f"the model {settings.name} is being read"  # or why else there is no process, nor soon will be
         self._past = Figures()  # of processes that have ended
         self.closing = False  # nothing is taken any more
         self._keepers: list[asyncio.Task] = []
@@ -80,8 +79,8 @@ class Replicas:
 
     @property
     def idle(self) -> bool:
-        """True where there is no request."""
-        return not self.running and not self.waiting
+        """True where nothing is asked for."""
+        return not (self.running or self.waiting or self._attending)
 
     @property
     def figures(self) -> Figures:
@@ -107,8 +106,13 @@ class Replicas:
     async def attention(self, pairs: Pairs) -> list[Array]:
         """Compute `cross_attention` in the process with the least to do."""
         if not self.processes:
-            raise Unavailable(self.problem or CLOSING, self._estimate())
-        return await min(self.processes, key=lambda each: each.places).attention(pairs)
+            raise Unavailable(self.problem or DIED, self._estimate())
+        self._attending += 1
+        try:
+            return await _least(self.processes).attention(pairs)
+        finally:
+            self._attending -= 1
+            self._dispatch()
 
     async def close(self, timeout: float) -> None:
         """Let requests end for so many seconds, tell the others that the server goes, and end the processes."""
@@ -168,9 +172,8 @@ class Replicas:
         while self.waiting and (free := self._free(self.waiting[0])):
             stream = self.waiting.popleft()
             self._timers.pop(stream).cancel()
-            ids = stream.request.ids
             stream.start()
-            min(free, key=lambda each: (each.places, -each.remembers(ids))).add(stream)
+            _least(free, stream.request.ids).add(stream)
         if self._empty is not None and self.idle and not self._empty.done():
             self._empty.set_result(None)
 
@@ -253,3 +256,10 @@ def _told(begun: asyncio.Future, keeper: asyncio.Task) -> None:
     """Make a fault in a keeper one of whoever waits for its first process."""
     if not begun.done():
         begun.set_exception((not keeper.cancelled() and keeper.exception()) or Unavailable(CLOSING))
+
+
+def _least(processes: list[ModelProcess], ids: Sequence[int] = ()) -> ModelProcess:
+    """Choose the process with the least to do, and among equals that which has read the most of a prompt."""
+    least = min(each.places for each in processes)
+    some = [each for each in processes if each.places == least]
+    return max(some, key=lambda each: each.remembers(ids)) if len(some) > 1 else some[0]

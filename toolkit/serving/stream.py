@@ -9,6 +9,8 @@ from typing import Self
 from toolkit.decoding.continuous import Progress, Request
 from toolkit.errors import ToolkitError
 
+CLOSING = "the server is shutting down"
+
 
 class ServingError(Exception):
     """Tells a client why it gets no answer: a status of HTTP, a sentence, and in how many seconds to ask again."""
