@@ -17,6 +17,7 @@ VERBS = {
     "translate": ("translate.Translate", "Translate text, a file, or what you type at a prompt."),
     "generate": ("generate.Generate", "Continue a text: a prompt, a file of prompts, or what you type."),
     "chat": ("chat.Chat", "Converse with a model: at a prompt, in a pipe, in JSON lines."),
+    "serve": ("serve.Serve", "Serve models: a page, OpenAI's and LibreTranslate's interfaces."),
     "train": ("", "Train a translator, a language model, a chat model, and others."),
     "models": ("catalogue.Models", "List the models there are: kind, languages, size, scores."),
     "info": ("models.Info", "Show what a model is, how large it is and how well it did."),

@@ -1,0 +1,90 @@
+"""A real server with the shipped models, on a port that the system chooses: one for each process of tests."""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+_PATIENCE = 60.0  # seconds, of a machine that is busy
+
+
+class Served:
+    """A `toolkit serve` in a process of its own: its address, and what it writes."""
+
+    def __init__(self, *arguments: str, **environment: str):
+        command = [sys.executable, "-m", "toolkit", "serve", "--port", "0", *arguments]
+        own = {**os.environ, **environment, "PYTHONUNBUFFERED": "1"}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=own, text=True)
+        self.lines: list[str] = []
+        self.address = ""
+
+    def opened(self) -> "Served":
+        """Wait until it says where it is."""
+        deadline = time.monotonic() + _PATIENCE
+        while not self.address:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(deadline - time.monotonic(), 0))
+            line = self.process.stdout.readline() if ready else ""
+            if not line:
+                self.process.kill()
+                pytest.fail(f"the server has not started: {self.process.communicate()[1]}")
+            self.lines.append(line)
+            if found := re.search(r"http://\S+:\d+", line):
+                self.address = found[0].rstrip("/")
+        return self
+
+    def ask(self, path: str, body: Any = None, **headers: str) -> tuple[int, Any, dict[str, str]]:
+        """Ask with GET, or with POST where there is a body: a value is sent as JSON, bytes as they are.
+
+        Returns the status, the body, read where it is JSON, and the headers in small letters.
+        """
+        data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(f"{self.address}{path}", data, {"Content-Type": "application/json", **named})
+        try:
+            answer = urllib.request.urlopen(request, timeout=_PATIENCE)
+        except urllib.error.HTTPError as error:
+            answer = error
+        with answer:
+            told = {name.lower(): value for name, value in answer.headers.items()}
+            text = answer.read()
+        is_json = told.get("content-type", "").startswith("application/json")
+        return answer.status, json.loads(text) if is_json else text.decode(), told
+
+    def children(self) -> list[int]:
+        """List its processes with models."""
+        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        with open(path, encoding="ascii") as file:
+            return [int(each) for each in file.read().split()]
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        """Ask it to end; return its exit code, and what it has written to standard output and error."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            rest, errors = self.process.communicate(timeout=_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+            raise
+        return self.process.returncode, "".join(self.lines) + rest, errors
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Served]:
+    """Serve all shipped models, without keys."""
+    for name in ("starlette", "uvicorn", "prometheus_client", "python_multipart"):
+        pytest.importorskip(name)
+    served = Served("en-ne", "chat", "stories", "stories-ne").opened()
+    yield served
+    code, _, errors = served.end()
+    assert (code, errors) == (0, "")
