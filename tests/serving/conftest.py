@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,9 +63,9 @@ class Served:
 
     def children(self) -> list[int]:
         """List its processes with models."""
-        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        with open(path, encoding="ascii") as file:
-            return [int(each) for each in file.read().split()]
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        found = path.read_text("ascii").split()
+        return [int(each) for each in found if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Ask it to end; return its exit code, and what it has written to standard output and error."""
