@@ -40,23 +40,23 @@ class Told:
     def step(self):
         """Read one token of every sequence."""
         key = self.generator.standard_normal((len(self.texts), WIDTH))
-        new, read = self.cache.begin_step(np.float64)
+        new, seen, read = self.cache.begin_step(np.float64)
         both = np.hstack([key, -key])
         stored = self.cache.room(self.owner, both)
         keys, values = np.split(stored, 2, axis=2)
         count, texts = len(self.texts), self.cache.texts
-        stored[:, new] = both.reshape(texts, -1, 2 * WIDTH)
+        stored[new] = both.reshape(texts, -1, 2 * WIDTH)
         self.cache.end_step()
         if read is None:
-            read = np.ones((texts, count // texts, new.stop))
+            read = np.ones((texts, count // texts, seen))
         for sequence, text in enumerate(self.texts):
             text.append(key[sequence].tolist())
             beam = divmod(sequence, count // texts)
             own = read[beam] == 1
-            assert sorted(keys[beam[0], : new.stop][own].tolist()) == sorted(text)
-            assert sorted((-values[beam[0], : new.stop][own]).tolist()) == sorted(text)
+            assert sorted(keys[beam[0], :seen][own].tolist()) == sorted(text)
+            assert sorted((-values[beam[0], :seen][own]).tolist()) == sorted(text)
             assert own.sum() == read[beam].sum() == self.cache.lengths[sequence]
-        assert np.isfinite(keys[:, : new.stop]).all()
+        assert np.isfinite(keys[:, :seen]).all()
 
     def select(self, texts, parents):
         """parents: for each text that stays, which of its sequences go on."""

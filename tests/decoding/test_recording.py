@@ -118,7 +118,9 @@ def test_a_recording_goes_with_its_last_step(random_gpt):
     """Its memory is lent again at once, not when Python next looks for cycles."""
     pair = continuation(random_gpt(), [3, 1, 4])
     pair.read(np.array([20, 21, 22]))
-    recording = weakref.ref(pair.step._recording)
+    [(kept, _)] = pair.step._kept.values()
+    recording = weakref.ref(kept)
+    del kept
     pair.select([2, 0], [2, 0])
     gc.disable()
     try:

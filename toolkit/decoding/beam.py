@@ -8,6 +8,7 @@ import bisect
 import math
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
@@ -31,6 +32,11 @@ class Finished:
         self.wanted = wanted
         self.hypotheses: list[list[Hypothesis]] = [[] for _ in range(sentences)]
         self.thresholds = [-math.inf] * sentences  # a new hypothesis counts if its score is above
+
+    def arrange(self, kept: list[int], more: int) -> None:
+        """Keep what was found for some sentences, in this order, and begin so many more."""
+        self.hypotheses = [self.hypotheses[sentence] for sentence in kept] + [[] for _ in range(more)]
+        self.thresholds = [self.thresholds[sentence] for sentence in kept] + [-math.inf] * more
 
     def add(self, sentence: int, hypothesis: Hypothesis) -> None:
         best = self.hypotheses[sentence]
@@ -66,21 +72,47 @@ def beam_search(
     there is no other: other places are empty. Hypotheses are ranked by their log-probabilities after the logits
     processors, which `score` reports; `log_prob` remains the model's own.
     """
-    search = _BeamSearch(state, constraints, config, observer)
+    # Where it costs little, all beams are there from the beginning: all steps are then recorded as one.
+    count = len(constraints.limits)
+    each, width = np.arange(count), 1 if state.leaving_pays(count * (config.num_beams - 1)) else config.num_beams
+    state.select(each, each.repeat(width))
+    search = BeamSearch(state, constraints, config, state.begin.repeat(width), observer)
     while not all(search.done):
-        search.step()
+        search.advance(state.logits(search.last))
     return [hypotheses[: config.num_return_sequences] for hypotheses in search.finished.hypotheses]
 
 
-class _BeamSearch:
+def _first_scores(count: int, width: int) -> Array:
+    scores = np.full((count, width), -math.inf)
+    scores[:, 0] = 0
+    return scores
+
+
+class Places(Protocol):
+    """What a search tells of its sentences and beams: a `DecoderState`, or the places of a continuous batch."""
+
+    def select(self, texts: Array, sequences: Array) -> None: ...
+
+    def leaving_pays(self, unused: int) -> bool: ...
+
+
+class BeamSearch:
     """W hypotheses for each of B sentences; one with score -inf is an empty place.
 
     A sentence that is done has empty places alone, until it leaves the state. The numbers of a step are few for every
     sentence: Python's own are faster than arrays of them.
+
+    state: is told which sentences and beams go on, and decides when those that are done leave it. last: the tokens that
+    are read first; there may be fewer for each sentence than `num_beams` at first.
     """
 
     def __init__(
-        self, state: DecoderState, constraints: Constraints, config: GenerationConfig, observer: Observer | None
+        self,
+        state: "Places",
+        constraints: Constraints,
+        config: GenerationConfig,
+        last: Array,
+        observer: Observer | None = None,
     ):
         count = len(constraints.limits)
         self._state, self._constraints, self._config, self._observer = state, constraints, config, observer
@@ -88,28 +120,62 @@ class _BeamSearch:
         settled = config.early_stopping == "settled"
         self.finished = Finished(count, config.num_return_sequences if settled else config.num_beams)
         self._sentences, self.done = np.arange(count), [False] * count
-        # Where it costs little, all places are there from the beginning: all steps are then recorded as one.
-        each, width = np.arange(count), 1 if state.leaving_pays(count * (config.num_beams - 1)) else config.num_beams
-        state.select(each, each.repeat(width))
-        self._last, self._scores = state.begin.repeat(width), np.full((count, width), -math.inf)
-        self._scores[:, 0] = 0
+        self.last, self._scores = last, _first_scores(count, len(last) // max(count, 1))
         # Of every step so far, for each hypothesis then: the row that it continued, its token, and the model's own
         # log-probability of it up to there. From these an output is read backwards once it is complete.
         self._history: list[tuple[list[int], list[int], list[float]]] = []
-        self._written = np.empty((len(self._last), 0), np.int64)  # (B·W, T), for logits processors
+        self._begun = [0] * count  # the number of steps before the first of each sentence
+        self._written = np.empty((len(last), 0), np.int64)  # (B·W, T), for logits processors
 
-    def step(self) -> None:
-        """Continue the beams of every sentence by a token."""
-        ranked, at_limit = self._rank(self._state.logits(self._last))
+    def join(self, constraints: Constraints, last: Array) -> None:
+        """Begin more sentences, with the next step.
+
+        constraints: of those that go on, in order, and then of the new ones, which are counted so from now on. last:
+        the tokens that the new ones read first.
+        """
+        width = self._scores.shape[1]
+        count = len(last) // width
+        self.finished.arrange(self._sentences.tolist(), count)
+        self._constraints, self._sentences = constraints, np.arange(len(constraints.limits))
+        self.done += [False] * count
+        self.last, self._scores = (
+            np.concatenate((self.last, last)),
+            np.vstack((self._scores, _first_scores(count, width))),
+        )
+        oldest = min(self._begun, default=len(self._history))
+        del self._history[:oldest]
+        self._begun = [begun - oldest for begun in self._begun] + [len(self._history)] * count
+
+    def leave(self, rows: list[int]) -> None:
+        """Go on with some sentences alone, by their numbers among those that go on now, in ascending order."""
+        width = self._scores.shape[1]
+        self._sentences, self._scores = self._sentences[rows], self._scores[rows]
+        self.done, self._begun = ([each[row] for row in rows] for each in (self.done, self._begun))
+        beams = [row * width + beam for row in rows for beam in range(width)]
+        self.last = self.last[beams]
+        if self._history:  # where those that have not begun are not
+            self._history[-1] = tuple([part[beam] for beam in beams if beam < len(part)] for part in self._history[-1])
+
+    def advance(self, logits: Array) -> list[tuple[int, list[Hypothesis]]]:
+        """Continue the beams of every sentence by a token; return the sentences that are done, by their numbers among
+        those that went on, and what was found for them.
+
+        logits: (B·W, V) of the next token after those in `last`, which are changed.
+        """
+        ranked, at_limit = self._rank(logits)
         rows = enumerate(zip(at_limit.tolist(), *(part.tolist() for part in ranked), strict=True))
         kept = [self._sort(row, zip(*best, strict=True), limited) for row, (limited, *best) in rows]
         if self._observer is not None:
             self._tell(self._observer, ranked, at_limit, kept)
-        done, order = sum(self.done), np.arange(len(kept))
-        if 0 < done < len(kept) and self._state.leaving_pays(done * self._config.num_beams):
+        done, order = [row for row, each in enumerate(self.done) if each], np.arange(len(kept))
+        if done and len(done) < len(kept) and self._state.leaving_pays(len(done) * self._config.num_beams):
             order = fill_holes(~np.array(self.done))
-        if done < len(kept):
+        found = [
+            (row, self.finished.hypotheses[self._sentences[row]][: self._config.num_return_sequences]) for row in done
+        ]
+        if len(done) < len(kept):
             self._go_on(kept, order)
+        return found
 
     def _rank(self, logits: Array) -> tuple[tuple[Array, Array, Array, Array], Array]:
         """Rank the permitted continuations of logits (B·W, V): scores, beams, tokens and log-probabilities of the 2K
@@ -122,6 +188,8 @@ class _BeamSearch:
             logits -= normalizers[:, None]
             normalizers[:] = 0
             written = self._written
+        if any(self._begun):
+            step = step - np.array(self._begun)
         own, at_limit = constraints.impose(logits, normalizers, self._sentences, step, written)
         if self._observer is not None:
             self._observer.constrained(logits, normalizers)
@@ -140,7 +208,7 @@ class _BeamSearch:
 
         EOS below rank K does not count: another token would have been pruned there (as in fairseq and Hugging Face).
         """
-        width, end, step = self._config.num_beams, self._constraints.end, len(self._history)
+        width, end, step = self._config.num_beams, self._constraints.end, len(self._history) - self._begun[row]
         live: list[_Continuation] = []
         best_ended = False
         for rank, each in enumerate(ranked):
@@ -160,13 +228,15 @@ class _BeamSearch:
     def _finish(self, row: int, last: _Continuation) -> None:
         """Add a complete hypothesis to those that are finished, if it is good enough."""
         score, beam, token, log_prob = last
-        sentence, length, constraints = int(self._sentences[row]), len(self._history) + 1, self._constraints
+        sentence, constraints = int(self._sentences[row]), self._constraints
+        own = self._history[self._begun[row] :]
+        length = len(own) + 1
         score /= length_penalty(length, self._config.length_penalty)
         if score <= self.finished.thresholds[sentence]:
             return
         ids, sums = [] if token == constraints.end else [token], [log_prob]
         place = row * self._scores.shape[1] + beam
-        for rows, tokens, log_probs in reversed(self._history):
+        for rows, tokens, log_probs in reversed(own):
             ids.append(tokens[place])
             sums.append(log_probs[place])
             place = rows[place]
@@ -185,12 +255,13 @@ class _BeamSearch:
                 tokens.append(token)
                 log_probs.append(log_prob)
         self._history.append((rows, tokens, log_probs))
-        self._scores, self._last = np.array(scores).reshape(-1, width), np.array(tokens)
-        self._sentences, self.done = self._sentences[order], [self.done[row] for row in order.tolist()]
+        self._scores, self.last = np.array(scores).reshape(-1, width), np.array(tokens)
+        self._sentences = self._sentences[order]
+        self.done, self._begun = ([each[row] for row in order.tolist()] for each in (self.done, self._begun))
         origins = np.array(rows)
         self._state.select(order, origins)
         if self._constraints.reshape:
-            self._written = np.concatenate((self._written[origins], self._last[:, None]), axis=1)
+            self._written = np.concatenate((self._written[origins], self.last[:, None]), axis=1)
 
     def _tell(self, observer: Observer, ranked: tuple[Array, ...], at_limit: Array, kept: list) -> None:
         scores, beams, tokens, log_probs = ranked

@@ -8,7 +8,7 @@ and the beams of a text are multiplied with its entries together.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -25,6 +25,8 @@ _LEAST_TOTAL, _LARGEST_TOTAL = 1e-30, 1e30
 # Layers whose sums lie together, so that one call looks at all of them.
 _LAYERS_TOGETHER = 16
 
+_ALL = slice(None)
+
 Attend = Callable[..., None]
 
 
@@ -38,6 +40,8 @@ class Cache:
     Two ways to read go together. The ordinary `forward` reads any number of tokens of every sequence: `rows`, `extend`,
     `advance`. A decoding step reads one of each: `begin_step`, `room`, `end_step`.
     """
+
+    comes_again = False  # a number of texts that there has been, with the same version
 
     def __init__(
         self, sequences: int, memory: Rows | None = None, capacity: int = _FIRST_CAPACITY, empty: Empty = np.empty
@@ -99,6 +103,10 @@ class Cache:
         self._look_at_lengths()
         self._entries = self.longest
 
+    def layers(self) -> Iterable[tuple[Module, Array]]:
+        """Yield every module with its stored keys and values, (B, entries, 2·D)."""
+        return self._layers.items()
+
     def _look_at_lengths(self) -> None:
         self.longest = int(self.lengths.max(initial=0))
         self.all_equal = bool((self.lengths == self.longest).all())
@@ -114,11 +122,12 @@ class Cache:
         self._look_at_lengths()
         self._entries = self.longest
 
-    def begin_step(self, dtype: type) -> tuple[slice, Array | None]:
-        """Return the places of the new tokens of every text, and a mask of the entries that each sequence reads, the
-        new ones included, (B, N / B, entries) of 0 and 1 (None: all are read)."""
+    def begin_step(self, dtype: type) -> tuple[tuple[slice, slice], int, Array | None]:
+        """Return the index of the new tokens in the stored arrays, the number of entries that are in use, the new ones
+        included, and a mask of those that each sequence reads, (B, N / B, entries) of 0 and 1 (None: all are read)."""
         if self._read is None and self._beams == 1 and self.all_equal and self.longest == self._entries:
-            return self._next_entries(), None
+            new = self._next_entries()
+            return (_ALL, new), new.stop, None
         self._share(dtype)
         new = self._next_entries()
         if self._read.shape[2] < new.stop:
@@ -126,7 +135,7 @@ class Cache:
             grown[:, :, : self._entries] = self._read[:, :, : self._entries]
             self._read = grown
         self._read[:, :, new] = _eye(self._beams)  # each beam reads its own
-        return new, self._read[:, :, : new.stop]
+        return (_ALL, new), new.stop, self._read[:, :, : new.stop]
 
     def _next_entries(self) -> slice:
         """Place the new tokens of a step, and make sure that all layers have room for them."""

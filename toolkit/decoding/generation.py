@@ -78,7 +78,7 @@ def generate(
     beyond what the model can write, for bad_words and an end that it does not have, and for stopping criteria with
     beams.
     """
-    job = _Job(model, texts, config, bad_words, end, prefixes, packed, forced_bos=forced_bos)
+    job = Job(model, texts, config, bad_words, end, prefixes, packed, forced_bos=forced_bos)
     check_batch_size(1 if batch_size is None else batch_size)
     config, together = job.config, batch_size or SENTENCES_AT_ONCE
     if job.continues:
@@ -117,7 +117,7 @@ def stream(
     the end. Whoever stops asking stops the writing. Where outputs are known at the end only, which is so for beams, and
     for the best of several, all ids come then.
     """
-    job = _Job(model, [text], config, bad_words, end, prefix_cache=prefix_cache)
+    job = Job(model, [text], config, bad_words, end, prefix_cache=prefix_cache)
 
     def written() -> Generator[int, None, Hypothesis]:
         several = job.config.num_beams > 1 or job.config.num_return_sequences > 1
@@ -142,7 +142,7 @@ def stream(
     return written()
 
 
-class _Job:
+class Job:
     """A model, settings and texts, checked; `begin` makes the state and the constraints of each batch."""
 
     def __init__(
@@ -162,57 +162,57 @@ class _Job:
         self.continues = isinstance(model, GPT)
         config = config or (ContinuationConfig() if self.continues else GenerationConfig())
         self.config = config = config.seeded()  # one for all batches
-        self._model, self._end, self._copies = model, end, config.sequences_each
-        self._slides = self.continues and config.past_context == "slide"
+        self._model, self.end, self._copies = model, end, config.sequences_each
+        self.slides = self.continues and config.past_context == "slide"
         self._bad_words = BadWords(bad_words, model.config.vocab_size, end)
         if packed is not None:
             packed.renew(model)
         self._packed, self._prefix_cache = packed or PackedWeights(), prefix_cache
         self._pool, self._lone = self._packed.kept.pop("last", (Pool(), None))
         if prefix_cache:  # which renews its own weights
-            if not self.continues or self._slides or self._copies > 1 or config.num_beams > 1:
+            if not self.continues or self.slides or self._copies > 1 or config.num_beams > 1:
                 raise ConfigError("what was read is kept for one sequence that does not slide: leave out prefix_cache")
             self._pool, self._packed = prefix_cache.pool, prefix_cache.packed
-        self._prefixes = [()] * len(texts) if prefixes is None else prefixes
-        self._free = int(forced_bos is not None)
+        self.prefixes = [()] * len(texts) if prefixes is None else prefixes
+        self.free = int(forced_bos is not None)
         if forced_bos is not None:
-            self._prefixes = [[forced_bos, *prefix] for prefix in self._prefixes]
+            self.prefixes = [[forced_bos, *prefix] for prefix in self.prefixes]
         if self.continues:
             begin = [BOS] if model.config.begin else []
-            self._texts = self._histories = [[*begin, *map(int, text)] for text in texts]
+            self.texts = self._histories = [[*begin, *map(int, text)] for text in texts]
             self._check_prompts(len(begin))
         else:
-            self._texts, self._histories = texts, [[BOS]] * len(texts)
+            self.texts, self._histories = texts, [[BOS]] * len(texts)
             self._check_sources()
-        self._limits = np.array(self._room(), np.int64)  # tokens of each output, prefix and EOS included
+        self.limits = np.array(self._room(), np.int64)  # tokens of each output, prefix and EOS included
 
     def _check_sources(self) -> None:
-        config, most, prefixes, count = self.config, self._model.config.max_length, self._prefixes, len(self._texts)
+        config, most, prefixes, count = self.config, self._model.config.max_length, self.prefixes, len(self.texts)
         if config.max_new_tokens is not None and config.max_new_tokens > most:
             raise ConfigError(f"max_new_tokens is {config.max_new_tokens}: this model writes at most {most} tokens")
         if config.shortest > most:
             raise ConfigError(f"min_new_tokens is {config.min_new_tokens}: this model writes at most {most} tokens")
-        if self._free and config.max_new_tokens == 1:
+        if self.free and config.max_new_tokens == 1:
             raise ConfigError(
                 "max_new_tokens is 1: it must be at least 2, for what every output begins with and its end"
             )
-        check_ids(self._model, self._texts, "sentence {}")
+        check_ids(self._model, self.texts, "sentence {}")
         if len(prefixes) != count:
             raise DataError(f"there are {len(prefixes)} prefixes for {count} sentences: give one for each")
         check_ids(self._model, prefixes, "the prefix of sentence {}", most - max(config.shortest, 1))
         for number, prefix in enumerate(prefixes, 1):
-            if self._end in prefix:
+            if self.end in prefix:
                 raise DataError(f"the prefix of sentence {number} has an end mark in it: give ids of text alone")
 
     def _check_prompts(self, marks: int) -> None:
-        if any(map(len, self._prefixes)):
+        if any(map(len, self.prefixes)):
             raise ConfigError("prefixes are of translations: put the beginning of an output into its prompt")
         room = self._model.config.max_length - max(self.config.shortest, 1) - marks
-        for number, text in enumerate(self._texts, 1):
+        for number, text in enumerate(self.texts, 1):
             if not text:
                 raise DataError(f"prompt {number} is empty: this model needs something to continue")
             check_ids(self._model, [text], f"prompt {number}", math.inf)
-            if not self._slides and len(text) - marks > room:
+            if not self.slides and len(text) - marks > room:
                 raise DataError(
                     f"prompt {number} has {len(text) - marks} tokens, and there is room for {max(room, 0)} before what "
                     "is written: shorten it, or let the context slide"
@@ -220,26 +220,35 @@ class _Job:
 
     def _room(self) -> list[int]:
         most, given, least = self._model.config.max_length, self.config.max_new_tokens, self.config.shortest
-        if self._slides:
-            return [min(given or max(most, least), _ENDLESS)] * len(self._texts)
+        if self.slides:
+            return [min(given or max(most, least), _ENDLESS)] * len(self.texts)
         if self.continues:
-            return [min(most - len(text), given or most) for text in self._texts]
-        new = [(given or max(2 * len(source) + 20, least)) - self._free for source in self._texts]
-        return [min(len(prefix) + each, most) for prefix, each in zip(self._prefixes, new, strict=True)]
+            return [min(most - len(text), given or most) for text in self.texts]
+        new = [(given or max(2 * len(source) + 20, least)) - self.free for source in self.texts]
+        return [min(len(prefix) + each, most) for prefix, each in zip(self.prefixes, new, strict=True)]
 
     def begin(self, chosen: list[int]) -> tuple[DecoderState, Constraints]:
         """Read the texts with these numbers, and set the limits of their outputs."""
         model, config, repeated = self._model, self.config, np.repeat(chosen, self._copies)
-        room = int(self._limits[chosen].max())
+        room = int(self.limits[chosen].max())
         if self.continues:
-            texts, packed = [self._texts[index] for index in chosen], self._packed
-            state = GPTState(model, texts, self._pool, self._copies, self._slides, room, packed, self._prefix_cache)
+            texts, packed = [self.texts[index] for index in chosen], self._packed
+            state = GPTState(model, texts, self._pool, self._copies, self.slides, room, packed, self._prefix_cache)
         else:
-            state = self._translating([self._texts[index] for index in repeated], room * config.num_beams)
-        histories, prefixes = ([each[index] for index in repeated] for each in (self._histories, self._prefixes))
-        processors = LogitsProcessors(config, self._bad_words, histories, model.config.begin_row)
-        limits, earliest = self._limits[repeated], min(config.min_new_tokens, _ENDLESS)
-        return state, Constraints(limits, prefixes, earliest, config.forced_eos, processors, self._end, self._free)
+            state = self._translating([self.texts[index] for index in repeated], room * config.num_beams)
+        prefixes, processors = [self.prefixes[index] for index in repeated], self.processors(repeated)
+        limits, earliest = self.limits[repeated], self.earliest
+        return state, Constraints(limits, prefixes, earliest, config.forced_eos, processors, self.end, self.free)
+
+    @property
+    def earliest(self) -> int:
+        """The fewest new tokens before an end mark."""
+        return min(self.config.min_new_tokens, _ENDLESS)
+
+    def processors(self, chosen: Sequence[int]) -> LogitsProcessors:
+        """Make the logits processors of the texts with these numbers."""
+        histories = [self._histories[index] for index in chosen]
+        return LogitsProcessors(self.config, self._bad_words, histories, self._model.config.begin_row)
 
     def _translating(self, sources: Texts, room: int) -> Seq2SeqState:
         """Read sources; what one alone needed is kept for the next."""

@@ -117,6 +117,13 @@ def forbid_control_tokens(logits: Array, end: int = EOS) -> None:
     logits[:, end + 1 : len(SPECIAL_TOKENS)] = -np.inf
 
 
+def _set_free(logits: Array, own: Array, normalizers: Array | None, rows: Array, tokens: Array | int) -> None:
+    """Give tokens of some rows log-probability 0."""
+    logits[rows, tokens] = own[rows, tokens] = 0
+    if normalizers is not None:
+        normalizers[rows] = 0
+
+
 def force_end(logits: Array, own: Array, rows: Array, end: int = EOS) -> None:
     """Permit EOS alone in some rows, with the model's own logit.
 
@@ -131,7 +138,8 @@ class Constraints:
     """The limits of B outputs, and the tokens that each may write next.
 
     limits: (B,) tokens that each output may have, prefix and EOS included. prefixes: ids that each begins with, at
-    least one token shorter than its limit. min_new_tokens: the fewest tokens between prefix and EOS. forced_eos: the
+    least one token shorter than its limit. min_new_tokens: the fewest tokens between prefix and EOS, of all or of each,
+    (B,). forced_eos: the
     rule at the limit (see `GenerationConfig`). processors: against repetition and bad words. end: the special id that
     ends outputs. free: how many ids of every prefix, from the first on, have log-probability 0; they are new tokens.
     """
@@ -140,7 +148,7 @@ class Constraints:
         self,
         limits: Array,
         prefixes: Sequence[Sequence[int]] | None = None,
-        min_new_tokens: int = 0,
+        min_new_tokens: int | Array = 0,
         forced_eos: str = "scored",
         processors: LogitsProcessors | None = None,
         end: int = EOS,
@@ -151,7 +159,7 @@ class Constraints:
         self._prefixes = np.zeros((len(limits), self._lengths.max(initial=0)), np.int64)
         for row, prefix in zip(self._prefixes, prefixes or (), strict=False):
             row[: len(prefix)] = prefix
-        self._earliest = self._lengths + max(min_new_tokens - free, 0)
+        self._earliest = self._lengths + np.maximum(min_new_tokens - free, 0)
         self._last_earliest = int(self._earliest.max(initial=0))
         self._first_limit = min(limits.tolist(), default=0)
         self._processors = processors or None
@@ -162,27 +170,34 @@ class Constraints:
         return self._processors is not None
 
     def impose(
-        self, logits: Array, normalizers: Array | None, sentences: Array, step: int, written: Array | None = None
+        self,
+        logits: Array,
+        normalizers: Array | None,
+        sentences: Array,
+        step: int | Array,
+        written: Array | None = None,
     ) -> tuple[Array, Array]:
         """Process the scores of the token after `step` others, and forbid what it may not be, in place.
 
-        Shapes: sentences (B,), logits (B·W, V) and their normalizers (B·W,), if wanted, written (B·W, step) the ids so
-        far, needed if `reshape`. Returns the model's own logits, (B·W, V), right wherever a token is permitted
-        (log-probabilities are own - normalizers, but for a free EOS or beginning, which have 0), and which sentences
-        are at their limit, (B,).
+        Shapes: sentences (B,), step a number or (B,), logits (B·W, V) and their normalizers (B·W,), if wanted, written
+        (B·W, step) the ids so far, needed if `reshape`. Returns the model's own logits, (B·W, V), right wherever a
+        token is permitted (log-probabilities are own - normalizers, but for a free EOS or beginning, which have 0), and
+        which sentences are at their limit, (B,).
         """
         width = len(logits) // max(len(sentences), 1)
-        ends = step + 1 >= self._first_limit
+        first, last = (step, step) if isinstance(step, int) else (int(step.min()), int(step.max()))
+        ends = last + 1 >= self._first_limit
         at_limit = self.limits[sentences] == step + 1 if ends else np.zeros(len(sentences), bool)
-        own, free = logits, None
+        own = logits
         if self._processors is not None:
             own = logits.copy()
             self._processors.apply(logits, np.repeat(sentences, width), written)
-        if step < self._last_earliest:
-            rows = np.repeat(sentences, width)
-            self._impose_beginning(logits, own, rows, step)
-            if step < self._free:
-                free = np.arange(len(logits)), self._prefixes[rows, step]
+        if first < self._last_earliest:
+            rows, steps = np.repeat((sentences, np.broadcast_to(step, sentences.shape)), width, axis=1)
+            self._impose_beginning(logits, own, rows, steps)
+            if first < self._free:
+                begun = np.flatnonzero(steps < self._free)
+                _set_free(logits, own, normalizers, begun, self._prefixes[rows[begun], steps[begun]])
         else:
             forbid_control_tokens(logits, self.end)
         if own is not logits:
@@ -192,11 +207,7 @@ class Constraints:
             rows = np.repeat(at_limit, width)
             force_end(logits, own, rows, self.end)
             if self.forced_eos == "free":
-                free = np.flatnonzero(rows), self.end
-        if free is not None:
-            logits[free] = own[free] = 0
-            if normalizers is not None:
-                normalizers[free[0]] = 0
+                _set_free(logits, own, normalizers, np.flatnonzero(rows), self.end)
         return own, at_limit
 
     def free(self, lengths: Array, count: int) -> Array:
@@ -205,15 +216,17 @@ class Constraints:
         at_limit = (lengths == self.limits) & (self.forced_eos == "free")
         return (places < self._free) | at_limit[:, None] & (places == self.limits[:, None] - 1)
 
-    def _impose_beginning(self, logits: Array, own: Array, sentences: Array, step: int) -> None:
-        """Permit the prefix's token alone while it lasts, and no EOS before the earliest.  sentences: (B·W,)."""
+    def _impose_beginning(self, logits: Array, own: Array, sentences: Array, steps: Array) -> None:
+        """Permit the prefix's token alone while it lasts, and no EOS before the earliest.
+
+        Shapes: sentences and steps (B·W,)."""
         rows = tokens = kept = None
-        if step < self._prefixes.shape[1]:
-            rows = np.flatnonzero(step < self._lengths[sentences])
-            tokens = self._prefixes[sentences[rows], step]
+        if self._prefixes.shape[1]:
+            rows = np.flatnonzero(steps < self._lengths[sentences])
+            tokens = self._prefixes[sentences[rows], steps[rows]]
             kept = own[rows, tokens]
         forbid_control_tokens(logits, self.end)
-        logits[step < self._earliest[sentences], self.end] = -np.inf
+        logits[steps < self._earliest[sentences], self.end] = -np.inf
         if rows is not None:
             logits[rows] = -np.inf
             logits[rows, tokens] = kept

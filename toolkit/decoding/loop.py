@@ -80,7 +80,7 @@ class GenerationLoop:
         if observer is not None:
             observer.constrained(logits, normalizers)
         # The order of logits is the order of probabilities: greedy search normalises nothing.
-        last = self._sampler.choose(logits, sequences, step) if self._sampler else logits.argmax(axis=1)
+        last = self._sampler.choose(logits, sequences) if self._sampler else logits.argmax(axis=1)
         if observer is not None:
             observer.chosen(last)
         self._steps += 1

@@ -5,6 +5,7 @@ factor, in float64, the largest of each row exactly 1. Every sequence has a gene
 """
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -197,13 +198,16 @@ class Sampler:
 
     def __init__(self, config: GenerationConfig, keys: list[tuple[int, ...]], observer: Observer | None = None):
         self._config, self._observer = config, observer
-        self._generators = [np.random.default_rng(key) for key in keys]
-        self._uniform = np.empty((len(keys), _NUMBERS))
+        self._uniform = [uniform_numbers(key) for key in keys]
 
-    def choose(self, logits: Array, sequences: Array, step: int) -> Array:
-        """Choose the next tokens of sequences that have `step` each.  Shapes: (N, V), (N,) -> (N,)."""
-        place = step % _NUMBERS
-        if place == 0:
-            for sequence in sequences:
-                self._uniform[sequence] = self._generators[sequence].random(_NUMBERS)
-        return choose_tokens(logits, self._uniform[sequences, place], self._config, self._observer)
+    def choose(self, logits: Array, sequences: Array) -> Array:
+        """Choose the next tokens of some sequences.  Shapes: (N, V), (N,) -> (N,)."""
+        uniform = np.array([next(self._uniform[sequence]) for sequence in sequences.tolist()])
+        return choose_tokens(logits, uniform, self._config, self._observer)
+
+
+def uniform_numbers(key: tuple[int, ...]) -> Iterator[float]:
+    """Yield the random numbers in [0, 1) that the tokens of a sequence are drawn by, one for each."""
+    generator = np.random.default_rng(key)
+    while True:
+        yield from generator.random(_NUMBERS).tolist()

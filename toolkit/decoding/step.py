@@ -14,6 +14,7 @@ import numpy as np
 
 from toolkit.decoding.cache import Cache, CachedAttention
 from toolkit.decoding.recording import Recording, Traced, plain, with_one
+from toolkit.decoding.slots import SlotCache
 from toolkit.decoding.weights import PackedWeights
 from toolkit.functional.activation import ACTIVATIONS
 from toolkit.functional.arrays import Array
@@ -49,14 +50,14 @@ class Step:
     The keys and values that a `CrossAttention` remembers of the memory must be in the cache already.
     """
 
-    def __init__(self, model: Seq2Seq | GPT, cache: Cache, packed: PackedWeights, pool: Pool):
+    def __init__(self, model: Seq2Seq | GPT, cache: Cache | SlotCache, packed: PackedWeights, pool: Pool):
         self._cache, self._packed, self._pool = cache, packed, pool
         self._model = packed.recorder(model, _KINDS)
         self._input = model.trunk.input if isinstance(model, GPT) else model.target
         self._dtype = model.output.table.data.dtype.type
         self._rows = _StepRows(cache)
-        self._arrangement: tuple[int, ...] = ()
-        self._recording: _StepRecording | None = None
+        # By texts, sequences and version of the cache: a recording, and the array that its scores come in.
+        self._kept: dict[tuple[int, ...], tuple[_StepRecording, Array]] = {}
         self._careful = False
 
     def logits(self, ids: Array) -> Array:
@@ -67,47 +68,53 @@ class Step:
         self._rows.begin(self._input.rows_of(ids), self._dtype)
         arrangement = self._cache.texts, len(ids), self._cache.version
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            if arrangement == self._arrangement:
-                self._recording.replay()
-            else:  # the sequences are not those of the last step
-                self._arrangement, self._recording, self._scores = (), None, None  # lend memory again
-                self._recording = self._record(len(ids))
-                self._arrangement = arrangement
-            for attention in self._recording.attentions.values():
+            if kept := self._kept.get(arrangement):
+                kept[0].replay()
+            else:  # the sequences are not those of an earlier step
+                self._forget(arrangement[-1])
+                self._kept[arrangement] = kept = self._record(len(ids))
+            for attention in kept[0].attentions.values():
                 if not attention.is_safe:
                     self._careful = attention.careful = True  # for the rest too: large scores will be so again
-                    self._recording.replay()
+                    kept[0].replay()
         self._cache.end_step()
-        return self._scores
+        return kept[1]
 
-    def _record(self, count: int) -> "_StepRecording":
+    def _forget(self, version: int) -> None:
+        """Drop the recordings that will not be used again, so that their memory is lent anew."""
+        for each in list(self._kept):
+            if not self._cache.comes_again or each[-1] != version:
+                del self._kept[each]
+
+    def _record(self, count: int) -> tuple["_StepRecording", Array]:
         rows, model = self._rows, self._model
         tape = _StepRecording(self._pool, self._packed, count // self._cache.texts, self._careful)
         x = model.read(rows.ids, rows, tape) if isinstance(model, GPT) else model.decode(rows.ids, (), rows, tape)
-        self._scores = plain(model.output.logits(x, tape))
+        scores = plain(model.output.logits(x, tape))
         tape.waves.clear()  # which refer to the tape: with them it would outlive its use
-        return tape
+        return tape, scores
 
 
 class _StepRows:
     """The rows of a step, one token each."""
 
-    ids: Array  # (N,), the same array as long as there are as many
+    ids: Array  # (N,), the same array whenever there are as many
     positions: Array  # (N,)
     longest: int
     place: int | Array  # the positions, or the one that all have
-    new: slice  # the entries of the new tokens in the cache
-    read: Array | None  # (B, W, entries) 1 for the entries that each sequence reads
+    new: tuple[slice | Array, slice | Array]  # the index of the new tokens in the entries of all texts
+    seen: int  # the number of entries that are looked at
+    read: Array | None  # (B, W, seen) 1 for the entries that each sequence reads
 
-    def __init__(self, cache: Cache):
-        self.cache, self.ids = cache, np.empty(0, np.int64)
+    def __init__(self, cache: Cache | SlotCache):
+        self.cache, self.ids, self._ids = cache, np.empty(0, np.int64), {}
 
     def begin(self, ids: Array, dtype: type) -> None:
-        self.new, self.read = self.cache.begin_step(dtype)
+        self.new, self.seen, self.read = self.cache.begin_step(dtype)
         self.positions, self.longest = self.cache.lengths, self.cache.longest + 1
         self.place = self.longest - 1 if self.cache.all_equal else self.positions
         if len(self.ids) != len(ids):
-            self.ids = np.empty(len(ids), np.int64)
+            self.ids = self._ids.setdefault(len(ids), np.empty(len(ids), np.int64))
         self.ids[:] = ids
 
 
@@ -329,8 +336,8 @@ class _SelfAttention(SelfAttention):
         attend = attention.prepared(_scaled(self, query, tape), *by_head, plain(context))
 
         def over_the_cache() -> None:
-            stored[:, rows.new] = new
-            attend(rows.new.stop, rows.read)
+            stored[rows.new] = new
+            attend(rows.seen, rows.read)
 
         tape.note(over_the_cache)
 
