@@ -89,7 +89,7 @@ def _first_scores(count: int, width: int) -> Array:
 
 
 class Places(Protocol):
-    """What a search tells of its sentences and beams: a `DecoderState`, or the places of a continuous batch."""
+    """Take what a search tells of its sentences and beams: a `DecoderState`, or the places of a continuous batch."""
 
     def select(self, texts: Array, sequences: Array) -> None: ...
 
