@@ -15,7 +15,6 @@ from toolkit.decoding.lanes import Lane
 from toolkit.decoding.sampling import log_sum_exp, uniform_numbers
 from toolkit.decoding.state import window_length
 from toolkit.decoding.weights import PackedWeights
-from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError, ModelError, ToolkitError
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
@@ -126,6 +125,7 @@ class ContinuousBatch:
     """Requests that are decoded together, each as if it were alone.
 
     places: sequences that are written at once, at most; other requests wait for them in the order in which they came.
+        One that needs more is written alone.
     piece: tokens of prompts that are read between two steps.
 
     A request is waiting, then it is read, then it is written; a context that slides is read in between.
@@ -147,10 +147,6 @@ class ContinuousBatch:
     def add(self, request: Request) -> None:
         """Take a request.  Raises DataError and ConfigError as `generate`, at once, for one that cannot be decoded."""
         task = _Task(self._model, request)
-        if task.sequences > self._places:
-            raise ConfigError(
-                f"{counted(task.sequences, 'sequence')} are asked for: at most {self._places} are written at once"
-            )
         self._waiting[request.key] = task
 
     def cancel(self, key: int) -> None:
@@ -191,7 +187,7 @@ class ContinuousBatch:
     def _admit(self) -> None:
         """Give places to those who wait, as long as there are some."""
         for task in list(self._waiting.values()):
-            if self._used + task.sequences > self._places:
+            if self._used and self._used + task.sequences > self._places:
                 return
             del self._waiting[task.key]
             lane = self._lane(task.width)
@@ -206,7 +202,7 @@ class ContinuousBatch:
 
     def _lane(self, width: int) -> Lane:
         if width not in self._lanes:
-            self._lanes[width] = Lane(self._model, width, self._places // width, self._packed, self._pool)
+            self._lanes[width] = Lane(self._model, width, max(1, self._places // width), self._packed, self._pool)
         return self._lanes[width]
 
     def _read(self) -> None:

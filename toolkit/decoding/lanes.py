@@ -49,9 +49,17 @@ class Lane:
         return list(self._groups.values())
 
     def take(self, seat: Seat) -> None:
-        """Give the first free place to a seat."""
+        """Give the first free place to a seat, or a new one."""
+        if None not in self._seats:
+            self._add(1)
         seat.place = self._seats.index(None)
         self._seats[seat.place] = seat
+
+    def _add(self, places: int) -> None:
+        self._seats += [None] * places
+        self._left = np.pad(self._left, (0, places))
+        self._last = np.pad(self._last, ((0, places), (0, 0)))
+        self.cache.make_places(len(self._seats))
 
     def begin(self, seat: Seat, text: Array, shares: bool) -> int:
         """Prepare the place of a seat for a text, which nobody writes to yet, and count the tokens that it holds.

@@ -101,16 +101,27 @@ class SlotCache:
 
     def make_room(self, entries: int) -> None:
         """Make room for so many entries of each place, at most `most`."""
-        if entries <= self._capacity:
-            return
-        before, self._capacity = self._capacity, min(max(entries, 2 * self._capacity), self._most)
+        if entries > self._capacity:
+            self._grow(0, min(max(entries, 2 * self._capacity), self._most) - self._capacity)
+
+    def make_places(self, places: int) -> None:
+        """Have at least so many places."""
+        if (more := places - len(self.held)) > 0:
+            self._grow(more, 0)
+
+    def _grow(self, places: int, entries: int) -> None:
+        """Add places, and entries to each."""
         self.version += 1
-        more = self._capacity - before
-        for owner, stored in list(self._layers.items()):
-            self._layers[owner] = np.zeros((len(stored), self._capacity + self.width, stored.shape[2]), stored.dtype)
-            self._layers[owner][:, : stored.shape[1]] = stored
-        self._read = np.pad(self._read, ((0, 0), (0, 0), (0, more)))
-        self.tokens = np.pad(self.tokens, ((0, 0), (0, 0), (0, more)))
+        self._capacity += entries
+        count, room = len(self.held) + places, self._capacity + self.width
+        self._layers = {key: _grown(each, (count, room, each.shape[2])) for key, each in self._layers.items()}
+        self._read, self.tokens = (_grown(each, (count, self.width, room)) for each in (self._read, self.tokens))
+        if places:
+            self.held, self.counts, self.active = (_grown(x, (count,)) for x in (self.held, self.counts, self.active))
+            self._memories = {key: _grown(each, (count, *each.shape[1:])) for key, each in self._memories.items()}
+            self._memory_lengths = np.maximum(_grown(self._memory_lengths, (count,)), 1)
+            self._read[-places:, :, 0] = 1
+            self._rows = np.arange(count)[:, None]
 
     def note(self, ids: Array) -> None:
         """Note the ids that a step reads, (texts, W)."""
@@ -197,14 +208,20 @@ class SlotCache:
         memory = self._memories.get(owner)
         if memory is None or memory.shape[3] < rows.longest:
             room = rows.longest + -rows.longest % _MEMORY_STEP
-            grown = np.zeros((len(self.held), 2, key.shape[1], room, key.shape[2]), key.dtype)
-            if memory is not None:
-                grown[:, :, :, : memory.shape[3]] = memory
-                self.version += 1
-            self._memories[owner] = memory = grown
+            shape = len(self.held), 2, key.shape[1], room, key.shape[2]
+            self.version += memory is not None
+            memory = np.zeros(shape, key.dtype) if memory is None else _grown(memory, shape)
+            self._memories[owner] = memory
         memory[places] = 0
         for part, new in enumerate((key, value)):
             memory[places[rows.sequence_of], part, :, rows.positions] = new
+
+
+def _grown(array: Array, shape: tuple[int, ...]) -> Array:
+    """Copy an array into a larger one of zeros, of which those that nobody writes to take no memory."""
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(map(slice, array.shape))] = array
+    return larger
 
 
 class PlaceCache(Cache):
