@@ -20,8 +20,8 @@ FLAGS = (
 )  # fmt: skip
 # The browser reads commands from file descriptor 3 and writes to 4.
 _START = (
-    "import os, sys; r, w = map(int, sys.argv[1:3]); os.dup2(r, 100); os.dup2(w, 101); os.dup2(100, 3); os.dup2(101, 4); "
-    "os.execv(sys.argv[3], sys.argv[3:])"
+    "import os, sys; read, write = map(int, sys.argv[1:3]); os.dup2(read, 100); os.dup2(write, 101); "
+    "os.dup2(100, 3); os.dup2(101, 4); os.execv(sys.argv[3], sys.argv[3:])"
 )
 _PATIENCE = 60  # seconds: long, for a machine that is busy
 _PIECE = 1 << 20
@@ -113,11 +113,11 @@ class Browser:
 
     def until(self, condition):
         """Wait until JavaScript gives a true value, which is returned; AssertionError where it never does."""
-        script = """new Promise((resolve, reject) => {
-            const give = () => { const value = (%s); if (value) resolve(value); return value; };
-            const late = setTimeout(() => { clearInterval(timer); reject(new Error("never true")); }, %d);
-            const timer = setInterval(() => { if (give()) { clearInterval(timer); clearTimeout(late); } }, 10);
-        })""" % (condition, 1000 * _PATIENCE * 0.8)
+        script = f"""new Promise((resolve, reject) => {{
+            const timer = setInterval(() => {{ const value = ({condition}); if (value) end(resolve, value); }}, 10);
+            const late = setTimeout(() => end(reject, new Error("never true")), {800 * _PATIENCE});
+            const end = (settle, value) => {{ clearInterval(timer); clearTimeout(late); settle(value); }};
+        }})"""
         return self.do(script)
 
     def open(self, address):
