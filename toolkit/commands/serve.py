@@ -24,8 +24,6 @@ _MOST_UNASKED = 4
 # Seconds between two looks at the checkpoints of a run.
 _WATCH_SECONDS = 3.0
 
-_Number = Annotated[int, arg(metavar="INT")]
-
 
 @dataclass
 class Serve:
@@ -64,7 +62,7 @@ class Serve:
     """Name by which the server is reached besides localhost, while it listens at this machine alone: that of a proxy.
     May be given several times."""
     root_path: str = ""
-    """Path at which a proxy shows the server, such as /toolkit."""
+    """Path at which a proxy shows the server, such as /toolkit, where it does not take that off paths itself."""
     access_log: str | None = None
     """File for a line of JSON about every request, without texts; - is standard error."""
     shutdown_timeout: float = 30.0
@@ -91,16 +89,17 @@ class Serve:
     def run(self) -> None:
         self._check()
         try:
-            from toolkit.serving.server import Server, Settings, read_keys
+            from toolkit.serving.server import Server, Settings
         except ImportError as error:
             raise ConfigError(
                 f"toolkit serve needs the library {error.name}: pip install 'dobhase[serve]', in a clone "
                 "pip install -e '.[serve]'"
             ) from error
         from toolkit.serving.errors import Limits
+        from toolkit.serving.gate import read_keys
         from toolkit.serving.metrics import AccessLog
 
-        keys = read_keys(self.api_keys, os.environ.get(_KEYS_VARIABLE, ""))
+        keys = read_keys(self.api_keys, os.environ.get(_KEYS_VARIABLE))
         limits = Limits(
             body=self.max_body,
             tokens=self.max_tokens,

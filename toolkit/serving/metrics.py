@@ -1,13 +1,15 @@
 """Metrics for Prometheus, and the access log: what is counted of every request, and never what it says."""
 
+import errno
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from toolkit.display import tell
@@ -15,15 +17,15 @@ from toolkit.serving.host import Host
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-# Counts of the engine: the name of each among the figures of a host, and what it counts.
-_FIGURES = {
-    "prompt_tokens": "Tokens of prompts and sources.",
-    "cached_tokens": "Tokens of prompts that were not read again.",
-    "written_tokens": "Tokens that were written.",
-    "steps": "Decoding steps.",
-    "busy": "Sequences that were written, summed over all steps.",
-    "seconds": "Seconds that the steps took.",
-}
+# Counts of the engine: the name of each, the name among the figures of a host, and the purpose.
+_FIGURES = (
+    ("prompt_tokens", "prompt_tokens", "Tokens of prompts and sources."),
+    ("cached_tokens", "cached_tokens", "Tokens of prompts that were not read again."),
+    ("written_tokens", "written_tokens", "Tokens that were written."),
+    ("steps", "steps", "Decoding steps."),
+    ("step_sequences", "busy", "Sequences that were written, summed over all steps."),
+    ("step_seconds", "seconds", "Seconds that the steps took."),
+)
 
 
 class Metrics:
@@ -42,6 +44,7 @@ class Metrics:
                 ("queue", "Seconds that a request waited for a place.", "model"),
             )
         )
+        ProcessCollector("toolkit", registry=self._registry)  # of the front: when it began, its memory and open files
         self._registry.register(self)
 
     def count(self, path: str, status: int, seconds: float, facts: Mapping[str, Any]) -> None:
@@ -55,10 +58,10 @@ class Metrics:
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
         """Ask the hosts for what they count, when Prometheus asks."""
         hosts = self._hosts.items()
-        for name, purpose in _FIGURES.items():
+        for name, figure, purpose in _FIGURES:
             family = CounterMetricFamily(f"toolkit_{name}", purpose, labels=["model"])
             for model, host in hosts:
-                family.add_metric([model], getattr(host.figures, name))
+                family.add_metric([model], getattr(host.figures, figure))
             yield family
         restarts = CounterMetricFamily("toolkit_restarts", "Model processes that were started anew.", labels=["model"])
         gauges = {
@@ -93,7 +96,7 @@ class AccessLog:
         """Open the file anew, which may have been moved away."""
         self.close()
         if self._path is not None:
-            self._file = sys.stderr if self._path == "-" else _opened(self._path)
+            self._file = sys.stderr.buffer if self._path == "-" else _opened(self._path)
 
     def write(self, facts: Mapping[str, Any]) -> None:
         """Write a line, with the time in front."""
@@ -101,26 +104,29 @@ class AccessLog:
             return
         now = time.time()
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
+        line = json.dumps({"time": moment, **facts}).encode() + b"\n"
         try:
-            self._file.write(json.dumps({"time": moment, **facts}, ensure_ascii=False) + "\n")
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._file.flush()
         except (OSError, ValueError) as error:
             self._tell(error)
 
     def close(self) -> None:
         """Close the file."""
-        if self._file not in (None, sys.stderr):
-            try:
-                self._file.close()
-            except OSError as error:
-                self._tell(error)
+        if self._path not in (None, "-") and self._file is not None:
+            self._file.close()
         self._file = None
 
     def _tell(self, error: Exception) -> None:
         if not self._told:
             self._told = True
-            tell(f"toolkit: the access log {self._path} cannot be written, and the server goes on without it: {error}")
+            tell(
+                f"toolkit: the access log {self._path} cannot be written, and the server goes on without it: "
+                f"{getattr(error, 'strerror', None) or error}"
+            )
 
 
-def _opened(path: str) -> TextIO:
-    return Path(path).open("a", encoding="utf-8", errors="backslashreplace")
+def _opened(path: str) -> BinaryIO:
+    """Open a file to which whole lines are added, so that nothing is left over where the disk is full."""
+    return Path(path).open("ab", buffering=0)

@@ -1,23 +1,25 @@
 """The server: sockets and signals around the application, from the first request to the last."""
 
 import asyncio
+import http
+import json
 import logging
+import os
 import signal
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from toolkit.display import tell
-from toolkit.errors import ConfigError, DataError, ToolkitError
-from toolkit.serving.app import Keys, application
-from toolkit.serving.errors import Limits
+from toolkit.errors import ConfigError, ToolkitError
+from toolkit.serving.app import application
+from toolkit.serving.errors import ApiError, Limits
+from toolkit.serving.gate import Keys
 from toolkit.serving.host import Host
 from toolkit.serving.metrics import AccessLog
 from toolkit.serving.stream import ServingError
@@ -33,7 +35,7 @@ class Settings:
 
     host: str = "127.0.0.1"
     port: int = 8000
-    root_path: str = ""  # in front of all paths, where a proxy has put it
+    root_path: str = ""  # in front of all paths, where a proxy leaves it there
     allowed_hosts: Sequence[str] = ()  # names besides those of this machine
     origins: Sequence[str] = ()
     connections: int = 512
@@ -54,14 +56,15 @@ class Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         if len(self.connections) > self.most:
-            transport.close()
+            self._refuse(ApiError(503, f"the server has {self.most} connections already", headers={"Retry-After": "1"}))
         else:
-            self._timer = self.loop.call_later(_HEADER_SECONDS, transport.close)
+            self._timer = self.loop.call_later(_HEADER_SECONDS, self._abandon)
 
     def data_received(self, data: bytes) -> None:
-        waits = self.conn.their_state is h11.IDLE
-        if waits and self._timer is None:
-            self._timer = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
+        if self.transport.is_closing():
+            return
+        if self.conn.their_state is h11.IDLE and self._timer is None:
+            self._timer = self.loop.call_later(_HEADER_SECONDS, self._abandon)
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._stop_timer()
@@ -69,6 +72,25 @@ class Protocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP; in the middle of an answer there is nothing to say."""
+        self._refuse(ApiError(400, "this is not HTTP/1.1 as this server reads it"))
+
+    def _abandon(self) -> None:
+        """Close a connection whose request has not come; one that was only opened has asked for nothing."""
+        begun = self.conn.trailing_data[0]
+        refusal = ApiError(408, f"the headers have not come within {_HEADER_SECONDS:g} seconds")
+        self._refuse(refusal) if begun else self.transport.close()
+
+    def _refuse(self, refusal: ApiError) -> None:
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE) and not (self.cycle and self.cycle.response_started):
+            body = json.dumps(refusal.body()).encode()
+            reason = http.HTTPStatus(refusal.status).phrase
+            fields = {"Content-Type": "application/json", "Content-Length": len(body), "Connection": "close"}
+            lines = [f"{name}: {value}\r\n" for name, value in {**fields, **refusal.headers}.items()]
+            self.transport.write(f"HTTP/1.1 {refusal.status} {reason}\r\n{''.join(lines)}\r\n".encode() + body)
+        self.transport.close()
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -87,21 +109,25 @@ class Server:
 
     def __init__(self, hosts: Mapping[str, Host], settings: Settings, limits: Limits, keys: Keys, log: AccessLog):
         self.hosts, self.settings, self._log = hosts, settings, log
-        names = {*_LOOPBACK, *settings.allowed_hosts} if settings.is_local else ()
-        self.app = application(hosts, limits, keys, log, settings.origins, names)
-        self._stopping: asyncio.Event | None = None
+        names = {*_LOOPBACK, *map(str.lower, settings.allowed_hosts)} if settings.is_local else ()
+        self.app = application(hosts, limits, keys, log, settings.origins, names, settings.root_path)
+        self._asked = 0  # how many signals have asked for the end
+        self._signal = asyncio.Event()
 
-    def run(self, opened: Any = None) -> None:
+    def run(self, opened: Callable[[str], None] | None = None) -> None:
         """Serve until a signal asks for the end.
 
         opened: called with the address when the models are ready. Raises ConfigError where the address cannot be had,
         and ToolkitError where a model cannot be read.
         """
         with _listening(self.settings) as listener:
-            asyncio.run(self._serve(listener, opened))
+            try:
+                asyncio.run(self._serve(listener, opened))
+            except ServingError as error:
+                raise ToolkitError(error.message) from error
 
-    async def _serve(self, listener: socket.socket, opened: Any) -> None:
-        settings, self._stopping = self.settings, asyncio.Event()
+    async def _serve(self, listener: socket.socket, opened: Callable[[str], None] | None) -> None:
+        settings = self.settings
         Protocol.most = settings.connections
         config = uvicorn.Config(
             self.app,
@@ -111,7 +137,6 @@ class Server:
             log_config=None,
             access_log=False,
             server_header=False,
-            root_path=settings.root_path,
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=2,
             backlog=1024,
@@ -120,57 +145,86 @@ class Server:
         server = _Uvicorn(config)
         self._handle_signals()
         serving = asyncio.create_task(server.serve(sockets=[listener]))
-        stopped = asyncio.create_task(self._stopping.wait())
+        stopped = asyncio.create_task(self._signalled(1))
         loading = asyncio.gather(*(host.start() for host in self.hosts.values()))
         try:
             await asyncio.wait([loading, stopped, serving], return_when=asyncio.FIRST_COMPLETED)
             if loading.done():
                 loading.result()  # raises
-                if opened is not None:
+                if opened is not None and not self._asked:
                     opened(_address(listener, settings))
                 await asyncio.wait([stopped, serving], return_when=asyncio.FIRST_COMPLETED)
             else:
                 loading.cancel()
                 await asyncio.gather(loading, return_exceptions=True)
         finally:
+            stopped.cancel()
             await self._close(settings.shutdown_timeout)
             server.should_exit = True
             await serving
-            stopped.cancel()
 
     async def _close(self, timeout: float) -> None:
-        """Take no more requests, let those that there are end, and end the processes."""
+        """Take no more requests, let those that there are end, and end the processes; at once after two signals."""
         self.app.state.closing = True
         closing = asyncio.gather(*(host.close(timeout) for host in self.hosts.values()))
-        self._stopping.clear()
-        again = asyncio.create_task(self._stopping.wait())
-        await asyncio.wait([closing, again], return_when=asyncio.FIRST_COMPLETED)
-        if not closing.done():  # a second signal
+        hurried = asyncio.create_task(self._signalled(2))
+        await asyncio.wait([closing, hurried], return_when=asyncio.FIRST_COMPLETED)
+        if not closing.done():
             await asyncio.gather(*(host.close(0) for host in self.hosts.values()))
-            await closing
-        again.cancel()
+        await closing
+        hurried.cancel()
         with suppress(TimeoutError):
             async with asyncio.timeout(_FLUSH):
                 while self.app.state.active:
                     await asyncio.sleep(0.02)
 
+    async def _signalled(self, times: int) -> None:
+        """Wait until so many signals have asked for the end."""
+        while self._asked < times:
+            self._signal.clear()
+            await self._signal.wait()
+
     def _handle_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for name in ("SIGINT", "SIGTERM"):
-            loop.add_signal_handler(getattr(signal, name), self._stopping.set)
-        if hasattr(signal, "SIGHUP"):
-            loop.add_signal_handler(signal.SIGHUP, lambda: loop.create_task(self._reload()))
+        """Handle signals, but those that the server was started to ignore (`nohup`, a script's background)."""
+        loop, actions = asyncio.get_running_loop(), {"SIGINT": self._stop, "SIGTERM": self._stop}
+        had_terminal = _has_terminal()
+
+        def hang_up() -> None:
+            if had_terminal and not _has_terminal():  # it was closed
+                self._stop()
+            else:
+                self._reloading = loop.create_task(self._reload())
+
+        for name, action in {**actions, "SIGHUP": hang_up}.items():
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, action)
+
+    def _stop(self) -> None:
+        self._asked += 1
+        self._signal.set()
 
     async def _reload(self) -> None:
-        """Read every model anew, and open the log anew."""
-        with suppress(OSError):
+        """Open the log anew, and read every model anew."""
+        try:
             self._log.reopen()
+        except OSError as error:
+            tell(f"toolkit: the access log cannot be opened anew, and the server goes on without it: {error.strerror}")
         for name, host in self.hosts.items():
             try:
                 await host.reload()
-                tell(f"toolkit: {name} is read anew: {host.facts.get('checkpoint', name)}")
+                tell(f"toolkit: {name} was read anew: {host.facts.get('checkpoint', name)}")
             except (ToolkitError, ServingError) as error:
                 tell(f"toolkit: {name} goes on as it was: {error}")
+
+
+def _has_terminal() -> bool:
+    """Tell if there is a terminal that controls this process."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager
@@ -200,21 +254,3 @@ def _address(listener: socket.socket, settings: Settings) -> str:
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{host}:{port}{settings.root_path}"
-
-
-def read_keys(path: Path | None, variable: str) -> Keys:
-    """Read the keys of a file, one a line, and of an environment variable, divided by commas.
-
-    Raises DataError for a file that cannot be read, or has none in it.
-    """
-    keys = [each.strip() for each in variable.split(",") if each.strip()]
-    if path is not None:
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except (OSError, UnicodeError) as error:
-            raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-        own = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-        if not own:
-            raise DataError(f"{path} has no key in it: write one a line")
-        keys += own
-    return Keys(keys)
