@@ -29,7 +29,7 @@ _FIGURES = (
 
 
 class Metrics:
-    """What has been counted since the start, with a registry of its own."""
+    """Counts since the start, in a registry of their own."""
 
     def __init__(self, hosts: Mapping[str, Host]):
         self._hosts, self._registry = hosts, CollectorRegistry()
