@@ -203,8 +203,8 @@ def test_bad_words_are_not_written_with_or_without_a_space():
 
 def test_bad_words_are_banned_in_both_forms(model):
     words = model.tokenizer.encode("boy"), model.tokenizer.encode(" boy")
-    assert model._bad_ids(["boy"]) == [*words]
-    assert model._bad_ids([" boy"]) == [words[1], words[1]]
+    assert model.bad_ids(["boy"]) == [*words]
+    assert model.bad_ids([" boy"]) == [words[1], words[1]]
     with pytest.raises(ConfigError, match="as a list"):
         model.generate("a", bad_words="boy")
     with pytest.raises(ConfigError, match="empty"):

@@ -144,7 +144,7 @@ class LanguageModel(TextModel):
         """Encode and decode -> the continuations of every prompt."""
         prompts, where = listed(prompt, "prompt", where)
         ids = self.encode(prompts, config, where)
-        numbers, bad_ids = range(first, first + len(ids)), self._bad_ids(bad_words)
+        numbers, bad_ids = range(first, first + len(ids)), self.bad_ids(bad_words)
         stopping = self._stopping(stop_strings)
         with self.arithmetic():
             found = generate(self.model, ids, config, batch_size, numbers=numbers, bad_words=bad_ids, stopping=stopping)
@@ -165,7 +165,7 @@ class LanguageModel(TextModel):
     ) -> Generator[int, None, Hypothesis]:
         """Yield the ids that the model writes after these, which stand after its BOS; see `decoding.stream`."""
         self.check_finite([self._largest_logit])
-        bad_ids = self._bad_ids(bad_words)
+        bad_ids = self.bad_ids(bad_words)
         return stream(self.model, ids, config, bad_ids, first, end, prefix_cache, self.arithmetic)
 
     def chat(
@@ -184,7 +184,7 @@ class LanguageModel(TextModel):
         from toolkit.chat import ChatSession
 
         config = config_of(ContinuationConfig, None, {"do_sample": False, **settings})
-        self._bad_ids(bad_words)  # told now, not with the first reply
+        self.bad_ids(bad_words)  # told now, not with the first reply
         return ChatSession(
             self, system=system, template=template, config=config, stop_strings=stop_strings, bad_words=bad_words
         )

@@ -103,7 +103,7 @@ class TextModel:
                 f"{self._name} computes numbers that are not finite: it is damaged, or its training diverged"
             )
 
-    def _bad_ids(self, words: Sequence[str]) -> list[list[int]]:
+    def bad_ids(self, words: Sequence[str]) -> list[list[int]]:
         """Give the ids of words that are not to be written.
 
         Raises ConfigError for one that is empty, or a text alone, and DataError for one that no output could hold.

@@ -269,7 +269,7 @@ class Translator(TranslationReader):
             for number, source in enumerate(spoken, start=first)
             for place in range(len(source.ids))
         ]
-        bad_ids = self._bad_ids(bad_words)
+        bad_ids = self.bad_ids(bad_words)
         found = self._generate(workers, sentences, config, batch_size, begun, numbers, bad_ids, language)
         for group in found:
             self.check_finite([hypothesis.log_prob for hypothesis in group] or [math.nan])

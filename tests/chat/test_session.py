@@ -24,7 +24,7 @@ SIZES = [{}, {"positions": "learned", "begin": False}, {"positions": "sinusoidal
 def anew(session, ids, number=0):
     """What the model writes after the whole prompt, without a session."""
     prompt = ids[len(session.template.begin) :]
-    model, bans, end = session.model.model, session.model._bad_ids(session._bad_words), session.template.end
+    model, bans, end = session.model.model, session.model.bad_ids(session._bad_words), session.template.end
     return generate(model, [prompt], session.config, bad_words=bans, numbers=[number], end=end)[0][0]
 
 

@@ -12,14 +12,18 @@ from itertools import groupby
 from typing import NamedTuple
 
 from toolkit.data.conversations import check_conversation, messages_from_json, messages_to_json
+from toolkit.decoding.config import ContinuationConfig
 from toolkit.decoding.state import common_prefix
 from toolkit.display import counted, short_repr
-from toolkit.errors import DataError
+from toolkit.errors import DataError, LengthError
 from toolkit.files import atomic_writer
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.chat_template import ChatTemplate, Message, Role
 from toolkit.tokenization.special import CONTROL_IDS
 from toolkit.untrusted import VOCABULARY_BYTES, UnfitError, parse_json, read_bytes
+
+# Room that is kept for a reply: a part of the context, and at most this number of tokens.
+_RESERVED_PART, _MOST_RESERVED = 4, 64
 
 
 class Turn(NamedTuple):
@@ -115,7 +119,7 @@ class History:
 
         exchanges: those that came before; None for all.
 
-        Raises DataError where the message does not fit, even alone with the system message.
+        Raises LengthError where the message does not fit, even alone with the system message.
         """
         begin, generation_prompt = self._template.begin, self._template.generation_prompt
         first = [self.system] if self.system else []
@@ -125,7 +129,7 @@ class History:
             beside = max(room + len(user.ids), 0)
             if self.system and not beside:
                 raise self._no_room(self.system)
-            raise DataError(
+            raise LengthError(
                 f"the message has {len(user.ids)} tokens, and the model has room for {beside} beside its reply: "
                 "shorten it"
             )
@@ -137,16 +141,23 @@ class History:
         return Sent(begin, [*first, *kept, user], generation_prompt, dropped)
 
     def check_system(self, system: Turn | None, reserve: int) -> None:
-        """Check that a system message leaves room for a message of one id, and a reply. Raises DataError otherwise."""
+        """Check that a system message leaves room for a message of one id, and a reply. Raises LengthError if not."""
         around = (*self._template.begin, *self._template.around("user", [0]), *self._template.generation_prompt)
         if system and len(around) + len(system.ids) + reserve > self._context:
             raise self._no_room(system)
 
-    def _no_room(self, system: Turn) -> DataError:
-        return DataError(
+    def _no_room(self, system: Turn) -> LengthError:
+        return LengthError(
             f"the system message has {len(system.ids)} tokens, which leaves no room for a conversation in the "
             f"{self._context} that the model reads: shorten it"
         )
+
+
+def reserved_tokens(context: int, config: ContinuationConfig) -> int:
+    """Count the tokens that a prompt leaves for the reply, of a context of so many."""
+    part = max(min(context // _RESERVED_PART, _MOST_RESERVED), 1)
+    asked = config.max_new_tokens
+    return max(part if asked is None else min(part, asked), config.shortest)
 
 
 def write_conversation(path: str | os.PathLike[str], messages: Sequence[Message]) -> None:

@@ -6,7 +6,16 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolkit.chat.history import Exchange, History, Prompt, Sent, Turn, read_conversation, write_conversation
+from toolkit.chat.history import (
+    Exchange,
+    History,
+    Prompt,
+    Sent,
+    Turn,
+    read_conversation,
+    reserved_tokens,
+    write_conversation,
+)
 from toolkit.data.conversations import check_content
 from toolkit.decoding import ContinuationConfig, Hypothesis, PrefixCache
 from toolkit.display import counted
@@ -19,9 +28,6 @@ from toolkit.tokenization.tokenizer import REPLACEMENT
 
 if TYPE_CHECKING:
     from toolkit.language_model import LanguageModel
-
-# Room that is kept for a reply: a part of the context, and at most this number of tokens.
-_RESERVED_PART, _MOST_RESERVED = 4, 64
 
 FinishReason = Literal["stop", "length", "interrupted"]
 
@@ -286,9 +292,7 @@ class ChatSession:
     @property
     def _reserved(self) -> int:
         """The number of tokens that a prompt leaves for the reply."""
-        part = max(min(self.model.model.config.max_length // _RESERVED_PART, _MOST_RESERVED), 1)
-        asked = self.config.max_new_tokens
-        return max(part if asked is None else min(part, asked), self.config.shortest)
+        return reserved_tokens(self.model.model.config.max_length, self.config)
 
     def _exchange(self, user: Turn, sent: Sent, reply: ReplyStream) -> Generator[str]:
         self._replies += 1

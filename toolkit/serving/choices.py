@@ -94,7 +94,9 @@ class Choice:
     @property
     def score(self) -> float:
         """The mean log-probability of its tokens, by which the best of several are chosen."""
-        return hypothesis_of([], [each.log_prob for each in self.written], 1.0, True).score if self.written else -math.inf
+        return (
+            hypothesis_of([], [each.log_prob for each in self.written], 1.0, True).score if self.written else -math.inf
+        )
 
     def _read(self, part: str, at_end: bool = False) -> None:
         if self._readers:
@@ -164,9 +166,7 @@ class Job:
             choice.end("length")
 
 
-async def run_jobs(
-    jobs: Sequence[Job], host: Host, reader: LanguageModel, wait: float | None
-) -> AsyncIterator[Job]:
+async def run_jobs(jobs: Sequence[Job], host: Host, reader: LanguageModel, wait: float | None) -> AsyncIterator[Job]:
     """Have several prompts written, and yield each that there is news of.  Where one fails, or it is left, all end."""
     changed: asyncio.Queue[tuple[Job, Exception | None]] = asyncio.Queue()
     room, dirty = asyncio.Semaphore(_TOGETHER), set()
@@ -208,7 +208,7 @@ def token_bytes(tokenizer: Tokenizer, text: str, token_id: int) -> list[int]:
         surface.decode()
     except UnicodeDecodeError:
         return list(surface)
-    return list(text.encode())
+    return list(text.encode()) if surface else []
 
 
 def alternative_text(tokenizer: Tokenizer, token_id: int) -> str:

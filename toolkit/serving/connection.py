@@ -30,7 +30,8 @@ async def json_object(request: Request) -> dict[str, Any]:
         if isinstance(cause, UnicodeDecodeError):
             problem = f"is not UTF-8: byte {cause.start + 1} is wrong"
         elif isinstance(cause, json.JSONDecodeError):
-            problem = f"is not JSON: {cause.msg.lower()}, line {cause.lineno}, column {cause.colno}" if body else "is empty"
+            problem = f"is not JSON: {cause.msg.lower()}, line {cause.lineno}, column {cause.colno}"
+            problem = problem if body else "is empty"
         else:
             problem = f"{error.problem}: lists and objects may be {DEEPEST} deep, whole numbers have 64 bits"
         raise ApiError(400, f"the body of the request {problem}") from None
