@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class Answer:
-    """What all parts of an answer have in common."""
+    """Makes the parts of an answer, which share most of their fields."""
 
     def __init__(self, request: Request, host: Host, prefix: str, **more: Any):
         """Begin an answer. prefix: of its id. more: fields of the answer, and of every event of a stream."""

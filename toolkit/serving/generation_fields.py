@@ -83,7 +83,7 @@ def _bans(value: Any, name: str) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class Generation:
-    """How the texts of a request are written.
+    """Settings by which the texts of a request are written.
 
     config: seeded. count: the outputs that are given of each prompt; stops: where they end; bans: ids that are not
     written.
