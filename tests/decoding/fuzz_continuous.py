@@ -68,7 +68,7 @@ def request_of(rng, model, key, earlier):
     if continues:
         if earlier and rng.random() < 0.6:
             old = rng.choice(earlier)
-            ids = (old[: rng.randint(0, len(old))] + ids)[: model.config.max_length - 3]
+            ids = (old[: rng.choice((len(old), rng.randint(0, len(old))))] + ids)[: model.config.max_length - 3]
         if rng.random() < 0.4:
             settings["past_context"] = "slide"
             settings["max_new_tokens"] = rng.randint(5, 60)
@@ -139,6 +139,7 @@ def case(number, seed, dtype):
                 raise news.error
             if news.hypotheses is not None:
                 found[news.key] = pending.pop(news.key), news.hypotheses
+                earlier += [[*found[news.key][0].ids, *each.ids] for each in news.hypotheses]
     assert not pending
     assert batch._used == 0
     tolerance = 1e-8 if dtype is np.float64 else 1e-4

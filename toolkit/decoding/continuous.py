@@ -142,7 +142,8 @@ class ContinuousBatch:
         self._writing: dict[int, _Task] = {}
         self._news: dict[int, Progress] = {}
         self._used = 0  # sequences that there are places for
-        self.steps = self.prompt_tokens = self.cached_tokens = 0
+        self.steps = 0
+        self.prompt_tokens = self.cached_tokens = 0  # of all requests, and those of them that were not read again
 
     def add(self, request: Request) -> None:
         """Take a request.  Raises DataError and ConfigError as `generate`, at once, for one that cannot be decoded."""
@@ -196,9 +197,9 @@ class ContinuousBatch:
                 lane.take(seat)
             self._reading[task.key] = task
             if isinstance(self._model, GPT):
-                task.cached = lane.begin(task.seats[0], task.text, not task.request.score_prompt)
-                task.to_read = [(task.seats[0], task.text[task.cached :])]
-                self.cached_tokens += task.cached
+                held = lane.begin(task.seats[0], task.text, not task.request.score_prompt)
+                task.to_read = [(task.seats[0], task.text[held:])]
+                task.cached = max(held - self._model.config.begin, 0)
 
     def _lane(self, width: int) -> Lane:
         if width not in self._lanes:
@@ -233,7 +234,6 @@ class ContinuousBatch:
                     task.score(self._model.output.logits(x, self._tape))
             task.to_read[:1] = [(seat, rest)] if len(rest) else []
             count += len(part)
-        self.prompt_tokens += count
         return count
 
     def _encode(self) -> None:
@@ -249,7 +249,6 @@ class ContinuousBatch:
             if tasks:
                 lane.encode([task.request.ids for task in tasks], [task.seats[0].place for task in tasks])
         for task in chosen:
-            self.prompt_tokens += len(task.request.ids) + 1
             self._begin(task)
 
     def _begin(self, task: _Task) -> None:
@@ -263,6 +262,8 @@ class ContinuousBatch:
         task.has_begun = True
         news = self._tell(task.key)
         news.cached = task.cached
+        self.prompt_tokens += len(task.request.ids)
+        self.cached_tokens += task.cached
         if task.request.score_prompt:
             news.prompt = task.prompt[len(task.prompt) - len(task.request.ids) :]
         if task.request.config is None:

@@ -74,7 +74,9 @@ class Lane:
         length = int(common[origin])
         is_free[place] = True
         if length and is_free[origin] and length == cache.held[origin]:  # the text goes on where that one ended
-            self._swap(place, origin)
+            if origin != place:
+                cache.swap(place, origin)
+                self._left[[place, origin]] = self._left[[origin, place]]
             return length
         is_free[origin] &= origin == place or not length
         free = np.flatnonzero(is_free)
