@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from starlette.responses import JSONResponse
 
-from toolkit.errors import LengthError, ToolkitError
+from toolkit.display import escaped, sentence
+from toolkit.errors import DivergenceError, LengthError, ModelError, ToolkitError
 from toolkit.serving.stream import ServingError
 
 # Where errors have LibreTranslate's form.
@@ -49,6 +50,7 @@ class ApiError(Exception):
         code: str | None = None,
         headers: Mapping[str, str] | None = None,
     ):
+        message, param = sentence(message), param and escaped(param)  # which may be what a client has sent
         super().__init__(message)
         usual = "invalid_request_error" if status < 500 else "server_error" if status == 500 else "unavailable_error"
         self.status, self.message, self.param = status, message, param
@@ -67,6 +69,8 @@ def refusal_of(error: Exception) -> ApiError:
     """Say what a client is told of an error: of the library's, of the engine's, or of one that nobody expected."""
     if isinstance(error, ApiError):
         return error
+    if isinstance(error, ModelError | DivergenceError):  # a model that is damaged is no fault of who asks it
+        return ApiError(500, str(error))
     if isinstance(error, ToolkitError):
         code = "context_length_exceeded" if isinstance(error, LengthError) else None
         return ApiError(400, str(error), code=code)
