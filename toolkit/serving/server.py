@@ -31,7 +31,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the server listens, to whom, and how it ends."""
+    """Settings of the server: its address, who is let in, how it ends."""
 
     host: str = "127.0.0.1"
     port: int = 8000
