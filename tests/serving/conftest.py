@@ -10,28 +10,49 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-_PATIENCE = 60.0  # seconds, of a machine that is busy
+PATIENCE = 60.0  # seconds, of a machine that is busy
+_LIBRARIES = ("starlette", "uvicorn", "prometheus_client", "python_multipart")
+
+needs_server = pytest.mark.skipif(
+    not hasattr(signal, "SIGHUP") or not all(map(find_spec, _LIBRARIES)),
+    reason="toolkit serve needs the extra serve, and signals",
+)
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    """Wait until something is so; return what it is."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return found
 
 
 class Served:
-    """A `toolkit serve` in a process of its own: its address, and what it writes."""
+    """A `toolkit serve` in a process of its own: its address, and what it writes.
 
-    def __init__(self, *arguments: str, **environment: str):
-        command = [sys.executable, "-m", "toolkit", "serve", "--port", "0", *arguments]
+    first: a program that is run before. stdin: a file descriptor.
+    """
+
+    def __init__(self, *arguments: object, first: str = "", stdin: int = subprocess.DEVNULL, **environment: str):
+        program = f"{first}\nimport sys\nfrom toolkit.cli import main\nsys.exit(main(sys.argv[1:]))"
+        command = [sys.executable, "-c", program, "serve", "--port", "0", *map(str, arguments)]
         own = {**os.environ, **environment, "PYTHONUNBUFFERED": "1"}
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=own, text=True)
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=stdin, stdout=pipe, stderr=pipe, env=own, text=True)
         self.lines: list[str] = []
         self.address = ""
 
     def opened(self) -> "Served":
         """Wait until it says where it is."""
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while not self.address:
             ready, _, _ = select.select([self.process.stdout], [], [], max(deadline - time.monotonic(), 0))
             line = self.process.stdout.readline() if ready else ""
@@ -48,11 +69,11 @@ class Served:
 
         Returns the status, the body, read where it is JSON, and the headers in small letters.
         """
-        data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        data = body if isinstance(body, bytes | Iterator | None) else json.dumps(body).encode()
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         request = urllib.request.Request(f"{self.address}{path}", data, {"Content-Type": "application/json", **named})
         try:
-            answer = urllib.request.urlopen(request, timeout=_PATIENCE)
+            answer = urllib.request.urlopen(request, timeout=PATIENCE)
         except urllib.error.HTTPError as error:
             answer = error
         with answer:
@@ -72,7 +93,7 @@ class Served:
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:
-            rest, errors = self.process.communicate(timeout=_PATIENCE)
+            rest, errors = self.process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.communicate()
@@ -83,7 +104,7 @@ class Served:
 @pytest.fixture(scope="session")
 def server() -> Iterator[Served]:
     """Serve all shipped models, without keys."""
-    for name in ("starlette", "uvicorn", "prometheus_client", "python_multipart"):
+    for name in _LIBRARIES:
         pytest.importorskip(name)
     served = Served("en-ne", "chat", "stories", "stories-ne").opened()
     yield served

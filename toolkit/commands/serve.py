@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, UseAppendAction, arg
@@ -30,8 +31,8 @@ class Serve:
     """Serve models: a page for people, and the interfaces of OpenAI and LibreTranslate for programs.
 
     Requests are decoded together, and each gives what it gives alone. Ctrl-C, or SIGTERM, lets running requests end;
-    SIGHUP reads the models anew. It needs Starlette, uvicorn and prometheus-client: pip install 'dobhase[serve]', in a
-    clone pip install -e '.[serve]'.
+    SIGHUP reads the models anew. It needs the extra serve: pip install starlette uvicorn prometheus-client
+    python-multipart.
     """
 
     examples = (
@@ -92,8 +93,8 @@ class Serve:
             from toolkit.serving.server import Server, Settings
         except ImportError as error:
             raise ConfigError(
-                f"toolkit serve needs the library {error.name}: pip install 'dobhase[serve]', in a clone "
-                "pip install -e '.[serve]'"
+                f"toolkit serve needs the library {error.name}: "
+                "pip install starlette uvicorn prometheus-client python-multipart, the extra serve"
             ) from error
         from toolkit.serving.errors import Limits
         from toolkit.serving.gate import read_keys
@@ -173,7 +174,8 @@ class Serve:
         if self.open:
             import webbrowser
 
-            webbrowser.open(f"{address}/")
+            # Some browsers are waited for until they are closed.
+            Thread(target=webbrowser.open, args=(f"{address}/",), daemon=True).start()
 
     _served: list[str] = field(default_factory=list, init=False, repr=False)
 

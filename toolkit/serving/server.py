@@ -84,7 +84,8 @@ class Protocol(H11Protocol):
         self._refuse(refusal) if begun else self.transport.close()
 
     def _refuse(self, refusal: ApiError) -> None:
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE) and not (self.cycle and self.cycle.response_started):
+        answering = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE) and not answering:
             body = json.dumps(refusal.body()).encode()
             reason = http.HTTPStatus(refusal.status).phrase
             fields = {"Content-Type": "application/json", "Content-Length": len(body), "Connection": "close"}
