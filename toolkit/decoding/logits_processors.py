@@ -193,11 +193,12 @@ class Constraints:
             own = logits.copy()
             self._processors.apply(logits, np.repeat(sentences, width), written)
         if first < self._last_earliest:
-            rows, steps = np.repeat((sentences, np.broadcast_to(step, sentences.shape)), width, axis=1)
+            rows = np.repeat(sentences, width)
+            steps = first if first == last else np.repeat(step, width)
             self._impose_beginning(logits, own, rows, steps)
             if first < self._free:
-                begun = np.flatnonzero(steps < self._free)
-                _set_free(logits, own, normalizers, begun, self._prefixes[rows[begun], steps[begun]])
+                begun, tokens = self._beginnings(rows, steps, np.minimum(self._free, self._lengths))
+                _set_free(logits, own, normalizers, begun, tokens)
         else:
             forbid_control_tokens(logits, self.end)
         if own is not logits:
@@ -216,14 +217,18 @@ class Constraints:
         at_limit = (lengths == self.limits) & (self.forced_eos == "free")
         return (places < self._free) | at_limit[:, None] & (places == self.limits[:, None] - 1)
 
-    def _impose_beginning(self, logits: Array, own: Array, sentences: Array, steps: Array) -> None:
+    def _beginnings(self, sentences: Array, steps: int | Array, lengths: Array) -> tuple[Array, Array]:
+        """Find the rows that are within so many tokens (B,) of their prefix, and the tokens that come there."""
+        rows = np.flatnonzero(steps < lengths[sentences])
+        return rows, self._prefixes[sentences[rows], steps if isinstance(steps, int) else steps[rows]]
+
+    def _impose_beginning(self, logits: Array, own: Array, sentences: Array, steps: int | Array) -> None:
         """Permit the prefix's token alone while it lasts, and no EOS before the earliest.
 
-        Shapes: sentences and steps (B·W,)."""
+        Shapes: sentences (B·W,), steps a number for all or (B·W,)."""
         rows = tokens = kept = None
-        if self._prefixes.shape[1]:
-            rows = np.flatnonzero(steps < self._lengths[sentences])
-            tokens = self._prefixes[sentences[rows], steps[rows]]
+        if (steps if isinstance(steps, int) else steps.min()) < self._prefixes.shape[1]:
+            rows, tokens = self._beginnings(sentences, steps, self._lengths)
             kept = own[rows, tokens]
         forbid_control_tokens(logits, self.end)
         logits[steps < self._earliest[sentences], self.end] = -np.inf
