@@ -60,11 +60,7 @@ class Side:
 
     def processor_seconds(self) -> float:
         """Seconds that the process and its children have kept a core busy so far."""
-        ticks = 0
-        for process in self._family():
-            fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / _TICKS
+        return processor_seconds(self._family())
 
     def close(self) -> None:
         """End the process, and with its pipe its children."""
@@ -87,20 +83,33 @@ class Side:
         return json.loads(line)
 
     def _family(self) -> list[int]:
-        """Its process id, and those of its children and theirs."""
-        parents = {}
-        for path in Path("/proc").iterdir():
-            if path.name.isdigit():
-                try:
-                    stat = (path / "stat").read_text(encoding="utf-8", errors="replace")
-                except OSError:
-                    continue
-                parents[int(path.name)] = int(stat.rpartition(")")[2].split()[1])
-        family, before = {self._process.pid}, 0
-        while len(family) > before:
-            before = len(family)
-            family |= {process for process, parent in parents.items() if parent in family}
-        return sorted(family)
+        return family(self._process.pid)
+
+
+def family(process: int) -> list[int]:
+    """Give a process id, and those of its children and theirs."""
+    parents = {}
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            try:
+                stat = (path / "stat").read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue
+            parents[int(path.name)] = int(stat.rpartition(")")[2].split()[1])
+    found, before = {process}, 0
+    while len(found) > before:
+        before = len(found)
+        found |= {each for each, parent in parents.items() if parent in found}
+    return sorted(found)
+
+
+def processor_seconds(processes: Iterable[int]) -> float:
+    """Seconds that processes have kept a core busy so far."""
+    ticks = 0
+    for process in processes:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / _TICKS
 
 
 def _memory(processes: Iterable[int]) -> int:
