@@ -4,6 +4,8 @@ Scores of a row differ in their last digits with what else is in the batch, beca
 choice lies within that of a border, the other token is as right; here the border is found, and shown.
 """
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,10 @@ from toolkit.decoding.config import GenerationConfig
 from toolkit.decoding.continuous import Request
 from toolkit.decoding.hypothesis import Ranking
 from toolkit.functional.arrays import Array
+
+
+# Of scores, and of probabilities: as far as the order of additions moves them.
+ROUNDING = 1e-5
 
 
 class Border(NamedTuple):
@@ -34,6 +40,7 @@ class Borders(Observer):
         self._generators = [np.random.default_rng(key) for key in keys] if config.samples else []
         self._uniform = np.empty((len(self._generators), 0))
         self._rows = np.arange(0)
+        self.ids: dict[int, list[int]] = defaultdict(list)  # of each sample
 
     def scored(self, owners: Array, logits: Array, normalizers: Array) -> None:
         """Note which sequences the rows are."""
@@ -54,6 +61,11 @@ class Borders(Observer):
                 distance, words = first - second, f"the best score {first:.7f}, the second {second:.7f}"
             self.found.append(Border(sample, self._step, float(distance), words))
         self._step += 1
+
+    def chosen(self, tokens: Array) -> None:
+        """Note what is written."""
+        for sample, token in zip(self._rows.tolist(), tokens.tolist(), strict=True):
+            self.ids[sample].append(token)
 
     def ranked(self, ranking: Ranking) -> None:
         """Find the two candidates of a step of beam search that are closest."""
@@ -92,15 +104,10 @@ def _drawn(logits: Array, uniform: float, config: GenerationConfig) -> tuple[flo
         weights = back
     sums = np.cumsum(weights) / weights.sum()
     place = int(np.abs(sums[:-1] - uniform).argmin()) if len(sums) > 1 else 0
-    near.append((abs(sums[place] - uniform), f"the number {uniform:.7f} was drawn, a cumulative border is {sums[place]:.7f}"))
+    near.append(
+        (abs(sums[place] - uniform), f"the number {uniform:.7f} was drawn, a cumulative border is {sums[place]:.7f}")
+    )
     return min(near)
-
-
-def borders(model: object, request: Request) -> list[Border]:
-    """Decode a request alone -> the nearest border of every choice."""
-    watch = Borders(request)
-    decoded_alone(model, request, watch)
-    return watch.found
 
 
 def decoded_alone(model: object, request: Request, observer: Observer | None = None) -> list[Hypothesis]:
@@ -118,3 +125,29 @@ def decoded_alone(model: object, request: Request, observer: Observer | None = N
         observer=observer,
     )
     return found
+
+
+def explained(model: object, request: Request, together: Sequence[Hypothesis]) -> tuple[str, bool]:
+    """Say beside which borders the first choices lay that were others alone, and if all are within rounding."""
+    watch = Borders(request)
+    decoded_alone(model, request, watch)
+    if request.config.num_beams > 1:
+        near = min(watch.found, key=lambda border: border.distance)
+        return f"beams, the nearest border is at token {near.place}: {near.words}", near.distance < ROUNDING
+    others, words, near = [each.ids for each in together], [], True
+    for sample, ids in watch.ids.items():
+        written = ids[:-1] if ids[-1] == request.end else ids
+        if written in others:
+            others.remove(written)
+            continue
+        place = max((_common(ids, other) for other in others), default=0)
+        found = next(each for each in watch.found if (each.sample, each.place) == (sample, place))
+        words.append(f"sample {sample}, token {place}: {found.words}, {found.distance:.1e} away")
+        near = near and found.distance < ROUNDING
+    return "; ".join(words) or "the same tokens end in other ways", near and bool(words)
+
+
+def _common(ids: Sequence[int], others: Sequence[int]) -> int:
+    """Count the ids that two outputs begin with."""
+    pairs = enumerate(zip(ids, others, strict=False))
+    return next((place for place, (one, two) in pairs if one != two), min(len(ids), len(others)))

@@ -142,4 +142,4 @@ def request_bytes(method: str, path: str, fields: Any = None, headers: str = "")
     """Write a request as it goes over the wire; each of the further headers ends with a line break."""
     body = fields if isinstance(fields, bytes) else b"" if fields is None else json.dumps(fields).encode()
     length = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
-    return f"{method} {path} HTTP/1.1\r\nHost: test\r\n{length}{headers}\r\n".encode() + body
+    return f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{length}{headers}\r\n".encode() + body

@@ -63,8 +63,11 @@ BYTES: dict[str, tuple[bytes, set[int]]] = {
     "wrong method": (request_bytes("DELETE", COMPLETIONS), {405}),
     "garbage": (bytes(range(128, 256)) * 8 + b"\r\n\r\n", {400}),
     "a header of 200 kB": (request_bytes("GET", "/health", headers="X-Long: " + "x" * 200_000 + "\r\n"), {400, 431}),
-    "a negative length": (b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n", {400}),
-    "an oversized length": (b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n", {413}),
+    "a negative length": (b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n", {400}),
+    "an oversized length": (
+        b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999999999\r\n\r\n",
+        {413},
+    ),
     "packed": (request_bytes("POST", COMPLETIONS, b"\x1f\x8b\x08\x00", "Content-Encoding: gzip\r\n"), {400, 415}),
 }
 
@@ -102,7 +105,7 @@ async def _endless_body(url: str, _: np.random.Generator) -> str:
     """Send a body in chunks that does not end, until it is refused."""
     async with Connection(url) as connection:
         with suppress(ConnectionError):
-            await connection.send(b"POST /translate HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            await connection.send(b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n")
             for _ in range(64):
                 await connection.send(b"80000\r\n" + b" " * 0x80000 + b"\r\n")
         try:
