@@ -49,12 +49,15 @@ def difference(one: Any, two: Any, tolerance: float = 1e-4, where: str = "") -> 
     What says which answer it is, and what was read before, is passed over.
     """
     if isinstance(one, dict) and isinstance(two, dict):
-        if where.rpartition(".")[2].rstrip("]0123456789[") == "top_logprobs":
+        names = (one.keys() | two.keys()) - {"id", "created", "prompt_tokens_details"}
+        pairs = [(one.get(name), two.get(name), f"{where}.{name}") for name in sorted(names)]
+        if one and ".top_logprobs[" in where and all(isinstance(each, float) for each in one.values()):
             return _difference_of_alternatives(one, two, tolerance, where)
-        names = (one.keys() | two.keys()) - {"id", "created", "prompt_tokens_details", "system_fingerprint"}
-        pairs = ((one.get(name), two.get(name), f"{where}.{name}") for name in sorted(names))
     elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
-        pairs = ((*pair, f"{where}[{place}]") for place, pair in enumerate(zip(one, two, strict=True)))
+        pairs = [(*pair, f"{where}[{place}]") for place, pair in enumerate(zip(one, two, strict=True))]
+        if where.endswith(".top_logprobs") and one and one[0] and "token" in one[0]:
+            named = [{str((each["token"], each["bytes"])): each["logprob"] for each in some} for some in (one, two)]
+            return _difference_of_alternatives(*named, tolerance, where)
     elif isinstance(one, float) and isinstance(two, float) and abs(one - two) <= tolerance:
         return ""
     else:

@@ -174,7 +174,11 @@ async def main() -> int:
     with Served(*MODELS, *arguments.serve) as served:
         await served.ready()
         print(f"ready after {time.monotonic() - begin:.2f} s")
-        cases = mixed(arguments.cases, arguments.seed)
+        cases = [
+            each
+            for each in mixed(arguments.cases, arguments.seed)
+            if not any(word in each.path for word in arguments.without)
+        ]
         load = Load(served.url, cases, await alone(served.url, cases), arguments.seed)
         load.faults += [f"hostile: {each}" for each in await hostile.all_acts(served.url)]
         before, states = served.state(), []
@@ -211,6 +215,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--cases", type=int, default=195, help="different requests")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--without", nargs="*", default=[], help="parts of paths that are not asked")
     parser.add_argument("--serve", nargs=argparse.REMAINDER, default=[], help="further flags of toolkit serve")
     return parser
 
