@@ -266,12 +266,13 @@ async def _events(reply: Reply, answer: Answer) -> AsyncGenerator[dict[str, Any]
                     yield event(index, {"role": "assistant", "content": ""})
                 begun = True
                 for index, each in enumerate(reply.choices):
-                    content, tokens = each.take()
+                    # Read at one moment: while an event is sent, more may be written.
+                    (content, tokens), reason = each.take(), each.finish_reason
                     if content or (tokens and reply.logprobs):
                         yield event(index, {"content": content}, probable=reply.logprobs_of(each, tokens))
-                    if each.finish_reason and index not in ended:
+                    if reason and index not in ended:
                         ended.add(index)
-                        yield event(index, {}, each.finish_reason)
+                        yield event(index, {}, reason)
         if reply.generation.with_usage:
             yield answer(_CHUNK, [], usage=usage(reply.jobs, reply.prompt_tokens))
     finally:
