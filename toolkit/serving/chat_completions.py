@@ -96,10 +96,8 @@ def read_messages(value: Any, name: str) -> list[Message]:
             form = '{"role": "user", "content": "…"}'
             raise ApiError(400, f"{place} is {json_kind(message)}: it must be an object, {form}", param=place)
         given = read_fields(message, readers, _MESSAGE_REFUSED, f"{place}.")
-        for each in readers:
-            if each not in given:
-                raise ApiError(400, f"{place}.{each} is missing: a message has a role and a content", param=place)
-        messages.append(Message(roles[given["role"]], normal_form(given["content"])))
+        role, content = (require(given, each, "a role and a content", f"{place}.") for each in readers)
+        messages.append(Message(roles[role], normal_form(content)))
     try:
         check_conversation(messages, "the conversation")
     except DataError as error:
@@ -124,7 +122,8 @@ def _content(value: Any, name: str) -> str:
             raise ApiError(400, f"{place} is {json_kind(part)}: it must be an object, {form}", param=place)
         if part.get("type") != "text":
             raise ApiError(400, f'{place}.type is not "text": {_TEXT_ALONE}', param=place)
-        found.append(require(read_fields(part, {"type": text, "text": text}, within=f"{place}."), "text", "the text"))
+        given = read_fields(part, {"type": text, "text": text}, within=f"{place}.")
+        found.append(require(given, "text", "the text", f"{place}."))
     return "".join(found)
 
 

@@ -44,10 +44,10 @@ def read_fields(
     return given
 
 
-def require(given: Mapping[str, Any], name: str, what: str) -> Any:
+def require(given: Mapping[str, Any], name: str, what: str, within: str = "") -> Any:
     """Look up a field that must be given.  Raises ApiError, which says what it is, where it is not."""
     if name not in given:
-        raise ApiError(400, f"{name} is missing: give {what}", param=name)
+        raise ApiError(400, f"{within}{name} is missing: give {what}", param=within + name)
     return given[name]
 
 

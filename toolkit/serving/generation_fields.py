@@ -17,7 +17,7 @@ _LARGEST = 2**63 - 1
 # Fields by which a request samples, where it does not say so.
 _OF_SAMPLING = ("temperature", "top_p", "top_k", "min_p")
 # What the library calls settings that have another name here.
-_NAMES = {"max_new_tokens": "max_tokens", "min_new_tokens": "min_tokens", "num_return_sequences": "n"}
+_NAMES = {"max_new_tokens": "max_tokens", "min_new_tokens": "min_tokens"}
 
 # What OpenAI's interface has and no model here can do: the values that ask for nothing, and what to say of others.
 _TOKENS_MENTIONED = "repetition_penalty (1 is off) and no_repeat_ngram_size are what this server has"
@@ -69,7 +69,7 @@ def _bans(value: Any, name: str) -> list[list[int]]:
     bans = []
     for key, bias in value.items():
         if not (key.isascii() and key.isdigit() and len(key) < 10):
-            raise wrong(key, f"a name in {name}", "the id of a token")
+            raise ApiError(400, f"{name} has the name {shown(key)}: it must be the id of a token", param=name)
         if isinstance(bias, bool) or bias not in (0, -100):
             raise ApiError(
                 400,
@@ -118,15 +118,7 @@ def generation_of(
             400, "stream_options are of a stream: set stream to true, or leave them out", param="stream_options"
         )
     count = given.get("n", 1)
-    config = _config(given, max(drawn, count), reader.model.config.max_length, limits, sample)
-    if config.num_beams == 1 and not config.samples and config.num_return_sequences > 1:
-        what = "best_of" if drawn > count else "n"
-        raise ApiError(
-            400,
-            f"{what} is {config.num_return_sequences}, but nothing is drawn, and there is one most probable text: ask "
-            "for one, or raise temperature or num_beams",
-            param=what,
-        )
+    config = _config(given, count, drawn, reader.model.config.max_length, limits, sample)
     bans = given.get("logit_bias", [])
     size = reader.model.config.vocab_size
     for (token,) in bans:
@@ -142,7 +134,9 @@ def generation_of(
     return Generation(config, count, given.get("stop", []), bans, wait, streams, with_usage)
 
 
-def _config(given: Mapping[str, Any], count: int, context: int, limits: Limits, sample: bool) -> ContinuationConfig:
+def _config(
+    given: Mapping[str, Any], count: int, drawn: int, context: int, limits: Limits, sample: bool
+) -> ContinuationConfig:
     """Make the settings of decoding.  Raises ApiError, with the names that the fields have here."""
     names = ("top_k", "min_p", "top_p", "temperature", "repetition_penalty", "no_repeat_ngram_size", "num_beams")
     names += ("length_penalty", "early_stopping", "past_context", "seed")
@@ -153,6 +147,10 @@ def _config(given: Mapping[str, Any], count: int, context: int, limits: Limits, 
         # The most probable token, which the others would keep whatever they are: many clients send all of them.
         sample = False
         settings = {name: value for name, value in settings.items() if name not in _OF_SAMPLING}
+    what, count = ("best_of", drawn) if drawn > count else ("n", count)
+    if count > 1 and not sample and given.get("num_beams", 1) == 1:
+        message = f"{what} is {count}, but nothing is drawn, and there is one most probable text: "
+        raise ApiError(400, f"{message}ask for one, or raise temperature or num_beams", param=what)
     settings |= {"do_sample": sample, "num_return_sequences": count, "min_new_tokens": given.get("min_tokens", 0)}
     most = given.get("max_tokens")
     if most is not None or limits.tokens < context or given.get("past_context") == "slide":
@@ -162,7 +160,7 @@ def _config(given: Mapping[str, Any], count: int, context: int, limits: Limits, 
         return ContinuationConfig(**settings).seeded()
     except ConfigError as error:
         message = str(error)
-        for inner, name in _NAMES.items():
+        for inner, name in {**_NAMES, "num_return_sequences": what}.items():
             message = message.replace(inner, name)
         param = message.split(" ", 1)[0]
         raise ApiError(400, message, param=param if param in given else None) from None
