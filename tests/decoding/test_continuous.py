@@ -101,7 +101,7 @@ def test_models_in_int8(random_gpt, random_model):
 def test_what_was_read_is_not_read_again(random_gpt, monkeypatch):
     model, read = random_gpt(max_length=64, sharpness=6.0), []
     plain_read = Lane.read
-    monkeypatch.setattr(Lane, "read", lambda *each: (read.append(len(each[2])), plain_read(*each))[1])
+    monkeypatch.setattr(Lane, "read", lambda *each: (read.append(sum(map(len, each[2]))), plain_read(*each))[1])
     batch = ContinuousBatch(model)
 
     def ask(ids, config=GREEDY, **settings):
@@ -147,7 +147,7 @@ def test_a_long_prompt_does_not_make_others_wait(random_gpt, monkeypatch):
     model = random_gpt(max_length=200, sharpness=6.0)
     batch, read = ContinuousBatch(model, piece=8), []
     plain_read = Lane.read
-    monkeypatch.setattr(Lane, "read", lambda *each: (read.append(len(each[2])), plain_read(*each))[1])
+    monkeypatch.setattr(Lane, "read", lambda *each: (read.append(sum(map(len, each[2]))), plain_read(*each))[1])
     long = np.random.default_rng(0).integers(16, 37, 150).tolist()
     batch.add(Request(0, [20], replace(GREEDY, max_new_tokens=60, min_new_tokens=50)))
     batch.step()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.decoding.cache import Cache
-from toolkit.decoding.slots import PlaceCache, SlotCache
+from toolkit.decoding.slots import PlacesCache, SlotCache
 from toolkit.nn.rows import Rows
 
 WIDTH, MOST = 2, 150  # numbers of a key; tokens that a place holds
@@ -20,14 +20,16 @@ class Told:
         self.texts = [[[] for _ in range(beams)] for _ in range(places)]
         self.generator = np.random.default_rng(0)
 
-    def read(self, place, count):
-        """The ordinary forward reads some tokens into a place where nothing is written."""
-        cache, key = PlaceCache(self.cache, place), self.generator.standard_normal((count, WIDTH))
-        stored = cache.extend(self.owner, np.hstack([key, -key]), cache.rows(np.array([count])))
-        self.cache.wrote(place, np.arange(count))
-        for text in self.texts[place]:
-            text += key.tolist()
-        np.testing.assert_array_equal(stored[0, : len(text), :WIDTH], np.reshape(text, (-1, WIDTH)))
+    def read(self, places, counts):
+        """The ordinary forward reads some tokens into places where nothing is written."""
+        rows = PlacesCache(self.cache, places).rows(np.array(counts))
+        key = self.generator.standard_normal((rows.total, WIDTH))
+        stored = rows.cache.extend(self.owner, np.hstack([key, -key]), rows)
+        for row, (place, part) in enumerate(zip(places, np.split(key, rows.starts[1:]), strict=True)):
+            self.cache.wrote(place, np.arange(len(part)))
+            for text in self.texts[place]:
+                text += part.tolist()
+            np.testing.assert_array_equal(stored[row, : len(text), :WIDTH], np.reshape(text, (-1, WIDTH)))
 
     def step(self):
         cache, active = self.cache, np.flatnonzero(self.cache.active)
@@ -53,6 +55,11 @@ class Told:
         cache.end_step()
 
 
+def is_open(texts):
+    """Whether the ordinary forward can read on: a text with beams is read as one."""
+    return len(texts[0]) < (MOST if len(texts) == 1 else 1)
+
+
 @pytest.mark.parametrize("beams", [1, 3])
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
@@ -64,11 +71,12 @@ def test_any_order_of_joining_leaving_and_moving(beams, data):
         place, other = (data.draw(st.integers(0, places - 1)) for _ in range(2))
         action = data.draw(st.sampled_from(["step", "read", "join", "leave", "swap", "copy", "select", "grow"]))
         active = np.flatnonzero(cache.active)
-        room = MOST - max(map(len, told.texts[place]))
         if action == "step" and len(active) and max(len(told.texts[each][0]) for each in active) < MOST:
             told.step()
-        elif action == "read" and not cache.active[place] and room and (beams == 1 or room == MOST):
-            told.read(place, data.draw(st.integers(1, room)))
+        elif action == "read":
+            read = [each for each in {place, other} if not cache.active[each] and is_open(told.texts[each])]
+            if read:
+                told.read(read, [data.draw(st.integers(1, MOST - len(told.texts[each][0]))) for each in read])
         elif action == "join" and not cache.active[place]:
             cache.join(place)
         elif action == "leave":
@@ -97,7 +105,7 @@ def test_any_order_of_joining_leaving_and_moving(beams, data):
 
 def test_beams_that_have_read_by_themselves_share_a_place():
     told = Told(2, 3)
-    told.read(1, 4)
+    told.read([1], [4])
     told.cache.join(1)
     told.step()
     separate, owner = Cache(3), told.owner
@@ -112,8 +120,7 @@ def test_beams_that_have_read_by_themselves_share_a_place():
 
 def test_what_a_place_that_is_not_written_holds_stays():
     told = Told(3, 1)
-    told.read(0, 128)  # the whole capacity
-    told.read(1, 3)
+    told.read([0, 1], [128, 3])  # the whole capacity
     told.cache.join(1)
     for _ in range(5):
         told.step()

@@ -107,6 +107,16 @@ class _Task:
         """Count the tokens that are yet to be read."""
         return sum(len(ids) for _, ids in self.to_read)
 
+    def take(self, most: int) -> list[tuple[Seat, Array]]:
+        """Return the next tokens to read, at most so many, by the seats that they belong to."""
+        taken = []
+        while self.to_read and most:
+            seat, ids = self.to_read[0]
+            self.to_read[:1] = [(seat, ids[most:])] if len(ids) > most else []
+            taken += [(seat, ids[:most])] if len(ids) else []
+            most -= min(len(ids), most)
+        return taken
+
     def score(self, logits: Array) -> None:
         """Note the model's own scores (N, V) of the next tokens of the prompt."""
         begin = len(self.prompt)
@@ -214,27 +224,23 @@ class ContinuousBatch:
             self._encode()
             return
         oldest, *others = self._reading.values()
-        left = self._piece
+        left, pieces = self._piece, []
         share = max(1, left // 2, left - sum(task.remaining for task in others))
         others.sort(key=lambda task: task.remaining)
         for task, most in [(oldest, share), *((task, left) for task in others)]:
-            left -= self._read_piece(task, min(most, left))
+            taken = task.take(min(most, left))
+            pieces += [(task, *piece) for piece in taken]
+            left -= sum(len(ids) for _, ids in taken)
+        for width, lane in self._lanes.items():
+            if own := [piece for piece in pieces if piece[0].width == width]:
+                tasks, seats, texts = zip(*own, strict=True)
+                states = lane.read([seat.place for seat in seats], texts)
+                for task, x in zip(tasks, states, strict=True):
+                    if task.request.score_prompt and not task.has_begun:
+                        task.score(self._model.output.logits(x, self._tape))
+        for task in (oldest, *others):
             if not task.remaining:
                 self._begin(task)
-
-    def _read_piece(self, task: _Task, most: int) -> int:
-        """Read at most so many tokens of a request, and return how many they were."""
-        lane, count = self._lane(task.width), 0
-        while task.to_read and count < most:
-            seat, ids = task.to_read[0]
-            part, rest = ids[: most - count], ids[most - count :]
-            if len(part):
-                x = lane.read(seat.place, part)
-                if task.request.score_prompt and not task.has_begun:
-                    task.score(self._model.output.logits(x, self._tape))
-            task.to_read[:1] = [(seat, rest)] if len(rest) else []
-            count += len(part)
-        return count
 
     def _encode(self) -> None:
         """Encode sources that came together, as many as there is time for, or one."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from toolkit.decoding.cache import Cache
 from toolkit.decoding.choosing import Searchers, Seat, Writers, rules_of
-from toolkit.decoding.slots import PlaceCache, SlotCache
+from toolkit.decoding.slots import PlacesCache, SlotCache
 from toolkit.decoding.step import Step
 from toolkit.decoding.weights import PackedWeights
 from toolkit.functional.arrays import Array
@@ -89,12 +89,13 @@ class Lane:
         cache.held[place] = cache.counts[place] = length
         return length
 
-    def read(self, place: int, ids: Array) -> Array:
-        """Read ids into a place, after what it holds, and return the model's states, (N, D)."""
-        cache = PlaceCache(self.cache, place)
-        x = self._model.read(ids, cache.rows(np.array([len(ids)])), self._tape)
-        self.cache.wrote(place, ids)
-        return x
+    def read(self, places: list[int], texts: list[Array]) -> list[Array]:
+        """Read texts into places, after what these hold, and return the model's states after every id, (N, D) each."""
+        rows = PlacesCache(self.cache, places).rows(np.array([len(ids) for ids in texts]))
+        x = self._model.read(np.concatenate(texts), rows, self._tape)
+        for place, ids in zip(places, texts, strict=True):
+            self.cache.wrote(place, ids)
+        return np.split(x, rows.starts[1:])
 
     def encode(self, sources: Sequence[Sequence[int]], places: list[int]) -> None:
         """Encode sources for these places, together."""

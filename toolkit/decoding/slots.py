@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolkit.decoding.cache import Cache
-from toolkit.functional.arrays import Array, Empty
+from toolkit.functional.arrays import Array
 from toolkit.nn.module import Module
 from toolkit.nn.rows import Rows
 
@@ -224,16 +224,21 @@ def _grown(array: Array, shape: tuple[int, ...]) -> Array:
     return larger
 
 
-class PlaceCache(Cache):
-    """A place of a `SlotCache`, as the cache of one sequence."""
+class PlacesCache(Cache):
+    """Some places of a `SlotCache`, as the cache of as many sequences."""
 
-    def __init__(self, slots: SlotCache, place: int):
-        super().__init__(1)
-        self._slots, self._place = slots, place
-        self.lengths[0] = slots.held[place]
-        self._look_at_lengths()
-        self._entries = self.longest
+    def __init__(self, slots: SlotCache, places: Sequence[int]):
+        super().__init__(len(places))
+        self._slots, self._places = slots, np.array(places)
+        self.lengths[:] = slots.held[self._places]
 
-    def _room_for(self, owner: Module, entries: int, like: Array, empty: Empty) -> Array:
-        self._slots.make_room(entries)
-        return self._slots.stored(owner, like)[self._place : self._place + 1]
+    def extend(self, owner: Module, new: Array, rows: Rows) -> Array:
+        """As that of a `Cache`; what is returned may be a copy."""
+        self._slots.make_room(rows.longest)
+        stored, places = self._slots.stored(owner, new), self._places
+        if len(places) == 1:  # a view is faster
+            own = stored[places[0] : places[0] + 1]
+            own[0, rows.past[0] : rows.longest] = new
+            return own
+        stored[places[rows.sequence_of], rows.positions] = new
+        return stored[places, : rows.longest]
