@@ -8,6 +8,7 @@ Both sides write pickles, each behind its length, to the two ends of a pair of s
 The front closes its end when the process may go; so does the system where the front has died.
 """
 
+import gc
 import pickle
 import select
 import socket
@@ -35,7 +36,7 @@ _PAIRS_AT_ONCE = 8
 _READ_BYTES = 1 << 16
 # Seconds that tokens wait for others, but the first and the last of a request: to wake an idle front took 50 µs, where
 # a step of 16 conversations took 2,000.
-_INTERVAL = 0.005
+_INTERVAL = 0.01
 
 Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]
 
@@ -56,11 +57,11 @@ class Settings:
 class Figures(NamedTuple):
     """Counts of what a process has done."""
 
-    prompt_tokens: int = 0  # of all requests, those included that were cached
-    cached_tokens: int = 0
+    prompt_tokens: int = 0  # that were read
+    cached_tokens: int = 0  # that were not, because they had been
     written_tokens: int = 0  # of beams, those that were returned
     steps: int = 0
-    busy: int = 0  # the sum over the steps of the sequences that were written
+    busy: int = 0  # the sum over the steps of the requests that were read or written
     seconds: float = 0.0  # that the steps took
 
 
@@ -226,12 +227,12 @@ class Engine:
                 self._written += sum(len(each.token_log_probs) for each in news.hypotheses)
             self._tell(news)
         self._steps += 1
-        self._busy += getattr(self._batch, "running", 0)  # for now: the batch has no figures yet
+        self._busy += self._batch.running
         self._seconds += time.perf_counter() - begin
 
     def _figures(self) -> tuple:
-        prompt, cached = (getattr(self._batch, name, 0) for name in ("prompt_tokens", "cached_tokens"))
-        return prompt, cached, self._written, self._steps, self._busy, self._seconds
+        batch = self._batch
+        return batch.prompt_tokens, batch.cached_tokens, self._written, self._steps, self._busy, self._seconds
 
     def _tell(self, news: Progress) -> None:
         if news.hypotheses is not None or news.error is not None:
@@ -260,6 +261,7 @@ def run(connection: socket.socket, settings: Settings) -> None:
         facts = {"parameters": model.parameter_count, "dtype": "int8" if model.quantized else "float32"}
         with found.arithmetic(settings.threads):
             batch = settings.batch(model, settings.places, settings.piece)
+            gc.freeze()  # what there is now stays: nothing looks through it again and again
             channel.send(("ready", facts))
             Engine(channel, model, batch).run()
     except (EOFError, ConnectionError):  # the front has closed its end, or died
