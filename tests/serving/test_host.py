@@ -144,7 +144,8 @@ def test_a_process_writes_what_the_library_writes(runner, writer, tiny_gpt):
     async def together():
         return await asyncio.gather(*(read(writer.submit(each)) for each in requests))
 
-    for each, (samples, hypotheses) in zip(requests, runner(together()), strict=True):
+    answers = runner(together())
+    for each, (samples, hypotheses) in zip(requests, answers, strict=True):
         [alone] = generate(model, [each.ids], each.config, numbers=[each.number])
         assert [found.ids for found in hypotheses] == [found.ids for found in alone]
         assert [found.log_prob for found in hypotheses] == pytest.approx([found.log_prob for found in alone], abs=1e-4)
@@ -152,7 +153,11 @@ def test_a_process_writes_what_the_library_writes(runner, writer, tiny_gpt):
             assert sorted(ids for ids in samples.values()) == sorted(
                 [*found.ids, *[3] * (len(found.token_log_probs) > len(found.ids))] for found in alone
             )
-    assert writer.figures.written_tokens > 0
+    written = sum(len(ids) for samples, _ in answers for ids in samples.values())
+    beams = sum(len(each.token_log_probs) for samples, found in answers if not samples for each in found)
+    assert writer.figures.written_tokens == written + beams
+    assert writer.figures.busy >= written
+    assert writer.figures.prompt_tokens == sum(len(each.ids) for each in requests) > writer.figures.cached_tokens
     assert (writer.running, writer.waiting, writer.restarts) == (0, 0, 0)
 
 
@@ -429,7 +434,7 @@ def test_a_failed_reload_leaves_all_as_it_was(runner, tiny_gpt, tmp_path):
     runner(asked())
 
 
-@pytest.mark.parametrize("timeout", [0, 0.01, PATIENCE])
+@pytest.mark.parametrize("timeout", [0, 0.01, PATIENCE, 10 * PATIENCE])
 def test_shutting_down_lets_requests_end_in_time_and_leaves_nothing(runner, tiny_gpt, gate, timeout):
     def held():
         gc.collect()
@@ -447,13 +452,15 @@ def test_shutting_down_lets_requests_end_in_time_and_leaves_nothing(runner, tiny
             found.submit(request_of())
         if timeout == PATIENCE:
             gate.touch()
+        elif timeout > PATIENCE:  # somebody is in a hurry
+            await found.close(0)
         results = await asyncio.gather(*map(read, streams), return_exceptions=True)
         await closing
         assert held() == before
         return results
 
     for each in runner(asked()):
-        if timeout == PATIENCE:
+        if timeout == PATIENCE:  # and the gate was opened
             assert each[1]
         else:
             assert isinstance(each, Unavailable)
@@ -505,7 +512,7 @@ def test_a_slow_reader_holds_one_piece_of_news():
 class Endless:
     """Stands for a batch: writes many tokens of one request as fast as they are taken."""
 
-    count, prompt_tokens, cached_tokens, running = 20_000, 0, 0, 1
+    count, prompt_tokens, cached_tokens, sequences = 20_000, 0, 0, 1
 
     def __init__(self):
         self.written, self.idle, self.done = 0, True, threading.Event()

@@ -153,6 +153,7 @@ class ContinuousBatch:
         self._news: dict[int, Progress] = {}
         self._used = 0  # sequences that there are places for
         self.steps = 0
+        self.sequences = 0  # that the last step wrote
         self.prompt_tokens = self.cached_tokens = 0  # of all requests, and those of them that were not read again
 
     def add(self, request: Request) -> None:
@@ -186,8 +187,10 @@ class ContinuousBatch:
         self._slide()
         self._admit()
         self._read()
+        self.sequences = 0
         for lane in self._lanes.values():
             if lane.groups:
+                self.sequences += lane.cache.width * sum(len(group.places) for group in lane.groups)
                 self._write(lane)
         self.steps += 1
         return list(self._news.values())

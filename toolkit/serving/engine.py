@@ -57,11 +57,11 @@ class Settings:
 class Figures(NamedTuple):
     """Counts of what a process has done."""
 
-    prompt_tokens: int = 0  # that were read
-    cached_tokens: int = 0  # that were not, because they had been
+    prompt_tokens: int = 0  # of all requests
+    cached_tokens: int = 0  # those of them that were not read again
     written_tokens: int = 0  # of beams, those that were returned
     steps: int = 0
-    busy: int = 0  # the sum over the steps of the requests that were read or written
+    busy: int = 0  # the sum over the steps of the sequences that were written
     seconds: float = 0.0  # that the steps took
 
 
@@ -145,9 +145,10 @@ class Channel:
         self.flush()
 
     def send_last(self, message: Any) -> None:
-        """Send a message, and wait until it is gone."""
-        self._socket.setblocking(True)
-        self.send(message)
+        """Send a message, and wait until it is gone; where the other side is gone, nobody wanted to know."""
+        with suppress(OSError):
+            self._socket.setblocking(True)
+            self.send(message)
 
 
 class Engine:
@@ -227,7 +228,7 @@ class Engine:
                 self._written += sum(len(each.token_log_probs) for each in news.hypotheses)
             self._tell(news)
         self._steps += 1
-        self._busy += self._batch.running
+        self._busy += self._batch.sequences
         self._seconds += time.perf_counter() - begin
 
     def _figures(self) -> tuple:

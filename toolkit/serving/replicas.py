@@ -131,6 +131,7 @@ class Replicas:
         self._ending = self._ending or (keepers and asyncio.create_task(asyncio.wait(keepers)))
         if self._ending:  # by whoever has asked first: it ends also where that one is cancelled
             await asyncio.shield(self._ending)
+        self._dispatch()  # tells another one who waits for the end
 
     async def drained(self) -> None:
         """Wait until there is no request."""
