@@ -16,7 +16,6 @@ from toolkit.decoding.continuous import Request
 from toolkit.decoding.hypothesis import Ranking
 from toolkit.functional.arrays import Array
 
-
 # Of scores, and of probabilities: as far as the order of additions moves them.
 ROUNDING = 1e-5
 
@@ -55,7 +54,7 @@ class Borders(Observer):
             self._uniform = np.hstack((self._uniform, more))
         for row, sample in enumerate(self._rows.tolist()):
             if self.config.samples:
-                distance, words = _drawn(logits[row], self._uniform[sample, self._step], self.config)
+                distance, words = nearest_border(logits[row], self._uniform[sample, self._step], self.config)
             else:
                 first, second = np.sort(logits[row])[[-1, -2]].astype(float)
                 distance, words = first - second, f"the best score {first:.7f}, the second {second:.7f}"
@@ -78,7 +77,7 @@ class Borders(Observer):
         self._step += 1
 
 
-def _drawn(logits: Array, uniform: float, config: GenerationConfig) -> tuple[float, str]:
+def nearest_border(logits: Array, uniform: float, config: GenerationConfig) -> tuple[float, str]:
     """Find the border that is nearest to a draw: of the drawn token, or of what top-k, top-p and min-p keep."""
     order = np.argsort(-logits, kind="stable")
     scores = logits[order].astype(np.float64)

@@ -174,11 +174,7 @@ async def main() -> int:
     with Served(*MODELS, *arguments.serve) as served:
         await served.ready()
         print(f"ready after {time.monotonic() - begin:.2f} s")
-        cases = [
-            each
-            for each in mixed(arguments.cases, arguments.seed)
-            if not any(word in each.path for word in arguments.without)
-        ]
+        cases = mixed(arguments.cases, arguments.seed, arguments.without)
         load = Load(served.url, cases, await alone(served.url, cases), arguments.seed)
         load.faults += [f"hostile: {each}" for each in await hostile.all_acts(served.url)]
         before, states = served.state(), []

@@ -1,6 +1,6 @@
 """Requests of all kinds, drawn from a seed: what a server of en-ne, stories and chat is asked by the programs here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,14 +43,18 @@ class Case(NamedTuple):
         return self._replace(fields=fields)
 
 
-def mixed(count: int, seed: int) -> list[Case]:
-    """Draw requests, of all kinds in turn: some kinds are asked for more often than others."""
+def mixed(count: int, seed: int, without: Sequence[str] = ()) -> list[Case]:
+    """Draw requests, of all kinds in turn: some kinds are asked for more often than others.
+
+    without: parts of paths; such requests are left out, and there are as many less.
+    """
     rng = np.random.default_rng(seed)
     kinds: list[Callable[[np.random.Generator], Case]] = [
         *(_chat, _chat, _chat, _completion, _completion, _translation, _translation, _translations),
         *(_beams, _samples, _scored, _chat_samples, _rare),
     ]
-    return [kinds[number % len(kinds)](rng) for number in range(count)]
+    drawn = [kinds[number % len(kinds)](rng) for number in range(count)]
+    return [each for each in drawn if not any(word in each.path for word in without)]
 
 
 def sentence(rng: np.random.Generator) -> str:

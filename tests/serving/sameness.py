@@ -19,7 +19,8 @@ import numpy as np
 
 import toolkit
 from tests.serving.borders import decoded_alone, explained
-from tests.serving.mix import QUESTIONS, STORIES, conversation, sentence
+from tests.serving.mix import STORIES, conversation, sentence
+from tests.serving.through_http import compared
 from toolkit.decoding import ContinuationConfig, GenerationConfig
 from toolkit.decoding.continuous import ContinuousBatch, Progress, Request
 from toolkit.decoding.sampling import log_sum_exp
@@ -188,11 +189,14 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=200, help="for each model, and through HTTP")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--models", nargs="*", default=["stories", "chat", "en-ne"])
+    parser.add_argument("--without", nargs="*", default=[], help="parts of paths that are not asked")
     parser.add_argument("--no-http", action="store_true")
     arguments = parser.parse_args()
     outcomes = {name: in_a_batch(name, arguments.requests, arguments.seed) for name in arguments.models}
     if not arguments.no_http:
-        outcomes["through HTTP"] = Outcome(*asyncio.run(compared(arguments.requests, arguments.seed)))
+        outcomes["through HTTP"] = Outcome(
+            *asyncio.run(compared(arguments.requests, arguments.seed, arguments.without))
+        )
     for name, found in outcomes.items():
         print(
             f"{name}: {arguments.requests} requests, {len(found.faults)} faults, {len(found.rounded)} within rounding "
