@@ -53,7 +53,7 @@ def test_a_letter_is_whole_in_every_part(tokenizers):
         parts.append(choice.take()[0])
     choice.end("length")
     parts.append(choice.take()[0])
-    letters = ["न", "म", "स्ते,", " ", "त", "पा", "ईं", "ला", "ई"]
+    letters = ["न", "म", "स्ते,", " ", "त", "पा", "ईं", "ला", "ई "]
     assert [each for each in parts if each][: len(letters)] == letters
 
 
