@@ -243,10 +243,10 @@ def test_a_full_queue_is_told_and_so_is_a_long_wait(runner, gated, gate):
         late = gated.submit(request_of(), wait=0.01)
         with pytest.raises(Busy, match="2 requests wait already") as busy:
             gated.submit(request_of())
-        assert (busy.value.status, busy.value.retry_after) == (429, 1)
+        assert (busy.value.status, busy.value.retry_after >= 1) == (429, True)
         with pytest.raises(Overdue, match=r"has waited for 0\.01 s") as overdue:
             await anext(late)
-        assert (overdue.value.status, overdue.value.retry_after) == (503, 1)
+        assert (overdue.value.status, overdue.value.retry_after >= 1) == (503, True)
         wide = gated.submit(request_of(num_return_sequences=9))  # more than there are places, and nobody before it
         gate.touch()
         for each in streams:
@@ -300,7 +300,7 @@ def test_a_fault_in_a_step_is_told_and_the_process_started_again(runner, gated, 
     assert "KeyError: 'a fault'" in capfd.readouterr().err
 
 
-def test_a_process_that_never_gets_ready_is_not_waited_for(runner, tiny_gpt, tmp_path, monkeypatch, capfd):
+def test_weights_that_are_damaged_later_fail_a_reload_and_a_new_start(runner, tiny_gpt, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(replicas, "_FIRST_PAUSE", 0.01)
     path = shutil.copytree(tiny_gpt, tmp_path / "model")
     found = Host(path, processes=1)
@@ -308,8 +308,14 @@ def test_a_process_that_never_gets_ready_is_not_waited_for(runner, tiny_gpt, tmp
     async def asked():
         await found.start()
         weights = (path / "model.safetensors").read_bytes()
+        (path / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+        pids = found.pids()
+        with pytest.raises(ModelError, match=r"model\.safetensors"):
+            await found.reload()
+        assert found.pids() == pids
+        assert (await read(found.submit(request_of())))[1]
         (path / "model.safetensors").write_bytes(b"damaged")
-        os.kill(found.pids()[0], signal.SIGKILL)
+        os.kill(pids[0], signal.SIGKILL)
         await until(lambda: found.problem and "in a row" in found.problem)
         assert not found.ready
         with pytest.raises(Unavailable, match=r"3 times in a row: .*damaged"):
@@ -417,24 +423,7 @@ def test_a_reload_loses_no_request_and_readers_keep_their_processes(
     assert new[1][0].ids == alone[0].ids
 
 
-def test_a_failed_reload_leaves_all_as_it_was(runner, tiny_gpt, tmp_path):
-    path = shutil.copytree(tiny_gpt, tmp_path / "model")
-    found = Host(path)
-
-    async def asked():
-        await found.start()
-        pids, weights = found.pids(), (path / "model.safetensors").read_bytes()
-        (path / "model.safetensors").write_bytes(weights[: len(weights) // 2])
-        with pytest.raises(ModelError, match=r"model\.safetensors"):
-            await found.reload()
-        assert found.pids() == pids
-        assert (await read(found.submit(request_of())))[1]
-        await found.close(1)
-
-    runner(asked())
-
-
-@pytest.mark.parametrize("timeout", [0, 0.01, PATIENCE, 10 * PATIENCE])
+@pytest.mark.parametrize("timeout", [0.01, PATIENCE, 10 * PATIENCE])
 def test_shutting_down_lets_requests_end_in_time_and_leaves_nothing(runner, tiny_gpt, gate, timeout):
     def held():
         gc.collect()

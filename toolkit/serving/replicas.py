@@ -94,7 +94,8 @@ class Replicas:
             raise Unavailable(CLOSING)
         if self.problem:
             raise Unavailable(self.problem, self._estimate())
-        stream = Stream(replace(request, key=next(self._keys)), self._leave)
+        config = request.config and request.config.seeded()  # sent to a second process, it draws the same
+        stream = Stream(replace(request, key=next(self._keys), config=config), self._leave)
         if (self.waiting or not self._free(stream)) and len(self.waiting) >= self._limits.max_queue:
             waiting = counted(len(self.waiting), "request")
             raise Busy(f"the server is busy, and {waiting} wait already: ask again later", self._estimate())
@@ -173,7 +174,7 @@ class Replicas:
         while self.waiting and (free := self._free(self.waiting[0])):
             stream = self.waiting.popleft()
             self._timers.pop(stream).cancel()
-            stream.start()
+            stream.sent = time.monotonic()
             _least(free, stream.request.ids).add(stream)
         if self._empty is not None and self.idle and not self._empty.done():
             self._empty.set_result(None)
@@ -242,8 +243,7 @@ class Replicas:
         places, others = 0, []
         for stream in process.requests.values():
             places += stream.places
-            # What is sent in advance has not begun; but a request that ends two processes is not sent to a third.
-            if places <= self._settings.places or stream.first is not None or stream.tries > 1:
+            if places <= self._settings.places or stream.first is not None:  # the others were sent in advance
                 stream.fail(process.error if isinstance(process.error, ServingError) else Died(DIED, 1))
             else:
                 others.append(stream)

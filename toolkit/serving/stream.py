@@ -60,7 +60,6 @@ class Stream:
             max(config.num_beams, config.sequences_each) if config else 1
         )  # sequences that are written at once
         self.submitted, self.sent, self.first = time.monotonic(), None, None  # seconds; to a process, news of a token
-        self.tries = 0  # how many processes it was sent to
         self._news: Progress | None = None
         self._error: Exception | None = None
         self._done, self._waiter = False, None
@@ -99,10 +98,6 @@ class Stream:
             self._news = None
             self._end()
             self._leave(self)
-
-    def start(self) -> None:
-        """Note that it is sent to a process."""
-        self.sent, self.tries = time.monotonic(), self.tries + 1
 
     def push(self, news: Progress) -> None:
         """Take news, as the process tells them."""
