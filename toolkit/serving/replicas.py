@@ -242,8 +242,9 @@ class Replicas:
         self._strike(process)
         places, others = 0, []
         for stream in process.requests.values():
-            places += stream.places
-            if places <= self._settings.places or stream.first is not None:  # the others were sent in advance
+            is_first, places = not places, places + stream.places
+            # What is sent in advance has not begun.
+            if is_first or places <= self._settings.places or stream.first is not None:
                 stream.fail(process.error if isinstance(process.error, ServingError) else Died(DIED, 1))
             else:
                 others.append(stream)
