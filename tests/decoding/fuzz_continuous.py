@@ -61,7 +61,9 @@ def request_of(rng, model, key, earlier):
     if rng.random() < 0.2:
         settings["no_repeat_ngram_size"] = 2
     extra, low = {}, 16
-    if rng.random() < 0.2:
+    if rng.random() < 0.1:
+        extra["bad_words"] = [[30], [20, 21]]
+    elif rng.random() < 0.2:
         extra["bad_words"] = [[rng.randrange(16, 37) for _ in range(rng.randint(1, 2))] for _ in range(3)]
     length = rng.randint(1, 10)
     ids = [rng.randrange(low, 37) for _ in range(length)]

@@ -8,14 +8,15 @@ import numpy as np
 from toolkit.decoding.beam import BeamSearch
 from toolkit.decoding.generation import Job
 from toolkit.decoding.hypothesis import Hypothesis, hypothesis_of
-from toolkit.decoding.logits_processors import Constraints
-from toolkit.decoding.sampling import choose_tokens, top_k_tokens
+from toolkit.decoding.logits_processors import NOTHING, Constraints, LogitsProcessors
+from toolkit.decoding.sampling import Shaping, choose_tokens, top_k_tokens
 from toolkit.decoding.slots import SlotCache
 from toolkit.functional.arrays import Array
 
-_SAMPLING = "temperature", "top_k", "top_p", "min_p"
 _BEAMS = "num_return_sequences", "early_stopping", "length_penalty"
 
+# Columns of a history that are there before they are needed.
+_SPARE = 64
 
 # The most probable tokens with their log-probabilities, best first.
 Best = list[tuple[int, float]]
@@ -40,6 +41,7 @@ class Seat:
 
     job: Job  # of its text alone
     key: int  # of its request
+    rules: tuple  # see `rules_of`
     sample: int
     begin: int  # what is read first
     alternatives: int = 0  # how many of the most probable tokens are told
@@ -57,21 +59,21 @@ class Seat:
         return hypothesis_of(ids, self.log_probs, job.config.length_penalty, bool(finished))
 
 
-def rules_of(job: Job, key: int) -> tuple:
+def rules_of(job: Job, bad_words: Sequence[Sequence[int]], key: int) -> tuple:
     """Name the rules that tokens are chosen by: those of equal name are chosen together."""
     config = job.config
-    names = _BEAMS if config.num_beams > 1 else _SAMPLING if config.samples else ()
-    alone = key if job.processors([]) else None  # what is written decides, so that all must have written as much
-    settings = (getattr(config, name) for name in names)
-    return (config.num_beams, config.samples, job.end, config.forced_eos, job.free, alone, *settings)
+    rules = config.num_beams, job.end, config.forced_eos, job.free
+    if config.num_beams > 1:  # processors need searches that have written as much
+        return *rules, *(getattr(config, name) for name in _BEAMS), key if job.processors([]) else None
+    processing = config.repetition_penalty, config.no_repeat_ngram_size, frozenset(map(tuple, bad_words))
+    return *rules, *processing, *(Shaping.kind(config) if config.samples else ())
 
 
-def constraints_of(seats: Sequence[Seat]) -> Constraints:
+def constraints_of(seats: Sequence[Seat], processors: LogitsProcessors) -> Constraints:
     """Make the constraints of sequences with equal rules."""
     first = seats[0].job
     limits = np.array([seat.job.limits[0] for seat in seats])
-    earliest = np.array([seat.job.earliest for seat in seats])
-    prefixes, processors = [seat.job.prefixes[0] for seat in seats], first.processors([0] * len(seats))
+    prefixes, earliest = [seat.job.prefixes[0] for seat in seats], np.array([seat.job.earliest for seat in seats])
     return Constraints(limits, prefixes, earliest, first.config.forced_eos, processors, first.end, first.free)
 
 
@@ -100,11 +102,20 @@ class Writers:
         self._alternatives = [seat.alternatives for seat in seats]
         self._last = np.array([seat.ids[-1] if seat.ids else seat.begin for seat in seats], np.int64)
         if seats:
-            self._constraints, self._sequences = constraints_of(seats), np.arange(len(seats))
+            processors = seats[0].job.processors([])
+            self._constraints, self._sequences = constraints_of(seats, processors), np.arange(len(seats))
             self._steps = np.array([len(seat.ids) for seat in seats])
-            self._written = None
-            if self._constraints.reshape:
-                self._written = np.array([seat.ids for seat in seats], np.int64).reshape(len(seats), -1)
+            self._shaping = Shaping.of([seat.job.config for seat in seats])
+            self._history = self._histories() if processors else None
+
+    def _histories(self) -> Array:
+        """Put prompts and outputs into rows that end together, `NOTHING` before them and room behind, (N, …)."""
+        rows = [np.concatenate((seat.job.history(0), seat.ids)) for seat in self.seats]
+        self._end = max(map(len, rows))
+        history = np.full((len(rows), self._end + _SPARE), NOTHING, np.int64)
+        for row, ids in zip(history, rows, strict=True):
+            row[self._end - len(ids) : self._end] = ids
+        return history
 
     @property
     def last(self) -> Array:
@@ -117,12 +128,13 @@ class Writers:
         Shapes: logits (N, V), normalizers (N,) -> tokens, their log-probabilities, the most probable tokens, as many as
         each asks for, and which sequences end, (N,).
         """
-        seats, config, steps = self.seats, self.seats[0].job.config, self._steps
+        seats, history = self.seats, self._history
         best = best_tokens(logits, normalizers, self._alternatives)
-        step = steps if self._written is None else int(steps[0])
-        own, at_limit = self._constraints.impose(logits, normalizers, self._sequences, step, self._written)
-        if config.samples:
-            tokens = choose_tokens(logits, np.array([next(seat.numbers) for seat in seats]), config)
+        if history is not None:
+            history = history[:, : self._end]
+        own, at_limit = self._constraints.impose(logits, normalizers, self._sequences, self._steps, history)
+        if seats[0].numbers is not None:
+            tokens = choose_tokens(logits, np.array([next(seat.numbers) for seat in seats]), self._shaping)
         else:
             tokens = logits.argmax(axis=1)
         log_probs = own[np.arange(len(tokens)), tokens] - normalizers
@@ -130,9 +142,13 @@ class Writers:
             seat.ids.append(token)
             seat.log_probs.append(log_prob)
         self._steps += 1
-        if self._written is not None:
-            self._written = np.concatenate((self._written, tokens[:, None]), axis=1)
         self._last = tokens
+        if history is not None:
+            if self._end == self._history.shape[1]:
+                self._history = self._histories()
+            else:
+                self._history[:, self._end] = tokens
+                self._end += 1
         return tokens, log_probs, best, at_limit | (tokens == self._constraints.end)
 
     def end(self, ended: Array) -> list[Seat]:
@@ -156,10 +172,11 @@ class Searchers:
         first = np.array([seat.begin for seat in seats]).repeat(config.num_beams)
         began, self.seats = bool(self.seats), [*self.seats, *seats]
         self.moved()
+        constraints = constraints_of(self.seats, seats[0].job.processors([0] * len(self.seats)))
         if began:
-            self._search.join(constraints_of(self.seats), first)
+            self._search.join(constraints, first)
         else:
-            self._search = BeamSearch(self, constraints_of(self.seats), config, first)
+            self._search = BeamSearch(self, constraints, config, first)
 
     def leave(self, key: int) -> None:
         """Forget the search of a request."""

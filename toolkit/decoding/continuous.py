@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolkit.decoding.choosing import Best, Seat, Writers, best_tokens
+from toolkit.decoding.choosing import Best, Seat, Writers, best_tokens, rules_of
 from toolkit.decoding.config import ContinuationConfig, GenerationConfig
 from toolkit.decoding.generation import Job, Texts
 from toolkit.decoding.hypothesis import Hypothesis
@@ -91,7 +91,8 @@ class _Task:
             self.window = len(text) - 1 if request.config is None else window_length(len(text), context) - 1
             self.text, begin = np.array(text[-1 - self.window : -1], np.int64), int(text[-1])
         self.width, count = config.num_beams, config.sequences_each
-        self.seats = [Seat(job, self.key, sample, begin, request.alternatives) for sample in range(count)]
+        rules = rules_of(job, request.bad_words, self.key)
+        self.seats = [Seat(job, self.key, rules, sample, begin, request.alternatives) for sample in range(count)]
         if config.samples:
             for seat in self.seats:
                 seat.numbers = uniform_numbers((config.seed, request.number, seat.sample))

@@ -17,6 +17,7 @@ from toolkit.decoding.loop import GenerationLoop, StoppingCriteria, check_stoppi
 from toolkit.decoding.state import DecoderState, GPTState, PrefixCache, Seq2SeqState
 from toolkit.decoding.weights import PackedWeights
 from toolkit.errors import ConfigError, DataError, ModelError
+from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import load_model
@@ -249,6 +250,11 @@ class Job:
         """Make the logits processors of the texts with these numbers."""
         histories = [self._histories[index] for index in chosen]
         return LogitsProcessors(self.config, self._bad_words, histories, self._model.config.begin_row)
+
+    def history(self, index: int) -> Array:
+        """Return the ids before the output of a text, as the processors see them."""
+        history = np.array(self._histories[index], np.int64)
+        return np.where(history == BOS, self._model.config.begin_row, history)
 
     def _translating(self, sources: Texts, room: int) -> Seq2SeqState:
         """Read sources; what one alone needed is kept for the next."""

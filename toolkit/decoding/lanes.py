@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolkit.decoding.cache import Cache
-from toolkit.decoding.choosing import Searchers, Seat, Writers, rules_of
+from toolkit.decoding.choosing import Searchers, Seat, Writers
 from toolkit.decoding.slots import PlacesCache, SlotCache
 from toolkit.decoding.step import Step
 from toolkit.decoding.weights import PackedWeights
@@ -141,7 +141,7 @@ class Lane:
         """Let seats write from the next step on, each of which has read what it needs."""
         for seat in seats:
             self.cache.join(seat.place)
-        rules = rules_of(seats[0].job, seats[0].key)
+        rules = seats[0].rules
         if rules not in self._groups:
             self._groups[rules] = Writers() if self.cache.width == 1 else Searchers(self.cache)
         self._groups[rules].join(seats)

@@ -98,8 +98,12 @@ class LogitsProcessors:
         return self._penalty != 1 or self._ngram_size > 0 or bool(self._bad_words)
 
     def apply(self, scores: Array, sentences: Array, written: Array) -> None:
-        """Change scores (N, V), in place, of outputs that have `written` (N, T) so far for `sentences` (N,)."""
-        history = np.concatenate([self._prompts[sentences], written], axis=1)
+        """Change scores (N, V), in place, of outputs that have `written` (N, T) so far for `sentences` (N,).
+
+        Without prompts, they are part of what was written."""
+        history = written
+        if self._prompts.shape[1]:
+            history = np.concatenate([self._prompts[sentences], written], axis=1)
         if self._penalty != 1:
             penalize_repetition(scores, history, self._penalty)
         if self._ngram_size:

@@ -5,8 +5,9 @@ factor, in float64, the largest of each row exactly 1. Every sequence has a gene
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,19 +128,52 @@ def top_k_tokens(logits: Array, count: int) -> Array:
     return best_continuations(logits, no_scores, min(count, logits.shape[1]))[2]
 
 
-def weights_of(logits: Array, temperature: float) -> Array:
-    """Compute exp((z - max z) / temperature): the softmax without its denominator.  Shapes: (N, C) -> (N, C)."""
+class Shaping(NamedTuple):
+    """The settings of sampling that rows of one batch may each have of their own, numbers or (N, 1)."""
+
+    temperature: float | Array
+    top_k: int
+    top_p: float | Array
+    min_p: float | Array
+
+    @classmethod
+    def of(cls, configs: Sequence[GenerationConfig]) -> "GenerationConfig | Shaping":
+        """Put those of every row together: they agree in top_k, and in which others are in force."""
+        first = configs[0]
+        if all(config is first for config in configs):
+            return first
+        columns = [
+            np.array([[getattr(config, name)] for config in configs]) for name in ("temperature", "top_p", "min_p")
+        ]
+        temperature, top_p, min_p = columns
+        return cls(temperature, first.top_k, top_p if first.top_p < 1 else 1.0, min_p if first.min_p > 0 else 0.0)
+
+    @staticmethod
+    def kind(config: GenerationConfig) -> tuple:
+        """Name those that can be put together."""
+        return config.top_k, config.top_p < 1, config.min_p > 0
+
+
+def weights_of(logits: Array, temperature: float | Array) -> Array:
+    """Compute exp((z - max z) / temperature): the softmax without its denominator.
+
+    Shapes: (N, C), temperature a number or (N, 1) -> (N, C).
+    """
     shifted = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
-    if temperature != 1:
+    if _differs(temperature, 1):
         shifted /= temperature
     return np.exp(shifted, out=shifted)
 
 
-def nucleus(weights: Array, mass: float) -> Array:
+def _differs(setting: float | Array, off: float) -> bool:
+    return isinstance(setting, np.ndarray) or setting != off
+
+
+def nucleus(weights: Array, mass: float | Array) -> Array:
     """Mark the tokens that top-p keeps: from the most probable down to the one that reaches `mass`, which is kept too.
 
     A token is kept if those before it sum to less than `mass`, and the first one always (Holtzman et al. 2020, eq. 2).
-    Shapes: (N, C) -> (N, C) of bool.
+    Shapes: (N, C), mass a number or (N, 1) -> (N, C) of bool.
     """
     goal = mass * weights.sum(axis=1, keepdims=True)
     order, enough = largest_first(weights, _FEW), False
@@ -165,7 +199,9 @@ def draw(weights: Array, uniform: Array) -> Array:
     return (cumulative > (uniform * cumulative[:, -1])[:, None]).argmax(axis=1)
 
 
-def choose_tokens(logits: Array, uniform: Array, config: GenerationConfig, observer: Observer | None = None) -> Array:
+def choose_tokens(
+    logits: Array, uniform: Array, config: GenerationConfig | Shaping, observer: Observer | None = None
+) -> Array:
     """Choose the next tokens by temperature, top-k, top-p, min-p and a uniform number.  Shapes: (N, V), (N,) -> (N,).
 
     Top-k may come before the temperature, which keeps the order of tokens. Min-p keeps p ≥ min_p · max p (Nguyen et al.
@@ -180,10 +216,10 @@ def choose_tokens(logits: Array, uniform: Array, config: GenerationConfig, obser
     weights = weights_of(logits, config.temperature)
     if tokens is not None:
         watch("top_k", tokens, weights)
-    if config.top_p < 1:
+    if _differs(config.top_p, 1):
         weights[~nucleus(weights, config.top_p)] = 0
         watch("top_p", tokens, weights)
-    if config.min_p > 0:
+    if _differs(config.min_p, 0):
         weights[weights < config.min_p] = 0
         watch("min_p", tokens, weights)
     chosen = draw(weights, uniform)
