@@ -104,6 +104,13 @@ class Browser:
         """List what the events of a name have told so far."""
         return [each["params"] for each in self.events if each["method"] == method]
 
+    def wait(self, method):
+        """Wait until an event of a name has been told, and list what `told` does."""
+        deadline = time.monotonic() + _PATIENCE
+        while not (found := self.told(method)):
+            self._next(deadline)
+        return found
+
     def do(self, script):
         """Run JavaScript, wait for its promise, and return its value; AssertionError where it throws."""
         given = {"expression": script, "awaitPromise": True, "returnByValue": True, "userGesture": True}
