@@ -104,12 +104,13 @@ class Browser:
         """List what the events of a name have told so far."""
         return [each["params"] for each in self.events if each["method"] == method]
 
-    def wait(self, method):
-        """Wait until an event of a name has been told, and list what `told` does."""
+    def take(self, method, suits=lambda told: True):
+        """Wait for an event of a name that suits, forget it, and return what it tells."""
         deadline = time.monotonic() + _PATIENCE
-        while not (found := self.told(method)):
+        while not (found := [each for each in self.events if each["method"] == method and suits(each["params"])]):
             self._next(deadline)
-        return found
+        self.events.remove(found[0])
+        return found[0]["params"]
 
     def do(self, script):
         """Run JavaScript, wait for its promise, and return its value; AssertionError where it throws."""

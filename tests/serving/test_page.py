@@ -175,9 +175,9 @@ def test_an_older_request_is_given_up_when_more_is_typed(page):
     try:
         page.do("document.querySelector('#source').focus()")
         page.type("I bought")
-        [older] = page.wait("Fetch.requestPaused")
+        older = page.take("Fetch.requestPaused")
         page.type(" a book")
-        [failed] = page.wait("Network.loadingFailed")
+        failed = page.take("Network.loadingFailed")
         assert (failed["requestId"], failed["canceled"]) == (older["networkId"], True)
     finally:
         page.send("Fetch.disable")
@@ -224,8 +224,7 @@ def test_a_conversation_of_three_turns_goes_out_and_comes_back(page, server, tmp
     page.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path), eventsEnabled=True)
     page.do("document.querySelector('#system').value = 'Be brief.'; document.querySelector('#system').oninput()")
     page.click("#export")
-    while not any(each["state"] == "completed" for each in page.wait("Browser.downloadProgress")):
-        page.events.clear()
+    page.take("Browser.downloadProgress", lambda told: told["state"] == "completed")
     file = tmp_path / "conversation.json"
     [conversation] = read_conversations(file)
     assert [each.content for each in conversation.messages] == ["Be brief.", *messages]
@@ -359,31 +358,69 @@ def test_what_is_shown_as_a_call_gives_what_is_shown(page, tmp_path):
         assert done.stdout == f"{text}\n"
 
 
-def test_a_key_is_asked_for_and_parts_without_a_model_are_not_there(browser, server):
-    """Answers of another server, in the place of what this one says of its models."""
+def answered(browser, path, body, status=200):
+    """Wait until the page asks for a path, answer in the place of the server, and return what was asked."""
+    paused = browser.take("Fetch.requestPaused", lambda told: told["request"]["url"].endswith(path))
+    headers = [{"name": "Content-Type", "value": "application/json"}]
+    answer = {"responseCode": status, "body": base64.b64encode(json.dumps(body).encode()).decode()}
+    browser.send("Fetch.fulfillRequest", requestId=paused["requestId"], responseHeaders=headers, **answer)
+    return paused["request"]
+
+
+@pytest.fixture
+def other(browser, server):
+    """A browser whose questions about models and texts to translate `answered` answers, as another server would."""
+    browser.events.clear()
+    browser.open(f"{server.address}/")
+    browser.do("localStorage.clear()")
+    names = ("*/v1/models", "*/languages", "*/translate")
+    browser.send("Fetch.enable", patterns=[{"urlPattern": name} for name in names])
+    browser.send("Page.navigate", url=f"{server.address}/?other")
+    yield browser
+    browser.send("Fetch.disable")
+
+
+def test_a_key_is_asked_for_and_parts_without_a_model_are_not_there(other, server):
     models = asked(server, "/v1/models", None)
     models["data"] = [each for each in models["data"] if each["kind"] == "language-model"]
     refused = {"error": {"message": "a key is needed", "type": "authentication_error", "param": None, "code": None}}
-    browser.events.clear()
-    browser.send("Fetch.enable", patterns=[{"urlPattern": "*/v1/models"}])
-    browser.send("Page.navigate", url=f"{server.address}/?keys")
     for key in (None, "wrong", "s3cret"):
         if key:
-            browser.until("document.activeElement.id == 'key-value' && !document.querySelector('#key').hidden")
-            assert words(browser, "#key p") == "A key is needed."
-            browser.do("document.querySelector('#key-value').select()")
-            browser.type(key)
-            browser.press("Enter")
-        [paused] = browser.wait("Fetch.requestPaused")
-        browser.events.clear()
-        assert paused["request"]["headers"].get("Authorization") == (key and f"Bearer {key}")
-        status, body = (200, models) if key == "s3cret" else (401, refused)
-        answer = {"responseCode": status, "body": base64.b64encode(json.dumps(body).encode()).decode()}
-        browser.send("Fetch.fulfillRequest", requestId=paused["requestId"], **answer)
-    browser.until("!document.querySelector('#stories').hidden")
-    browser.send("Fetch.disable")
+            other.until("document.activeElement.id == 'key-value' && !document.querySelector('#key').hidden")
+            assert words(other, "#key p") == "A key is needed."
+            other.do("document.querySelector('#key-value').select()")
+            other.type(key)
+            other.press("Enter")
+        request = answered(other, "/v1/models", *((models,) if key == "s3cret" else (refused, 401)))
+        assert request["headers"].get("Authorization") == (key and f"Bearer {key}")
+        answered(other, "/languages", [])
+    other.until("!document.querySelector('#stories').hidden")
     parts = "[...document.querySelectorAll('header nav a:not([hidden])')].map(each => each.textContent)"
-    assert browser.do(parts) == ["Stories"]
+    assert other.do(parts) == ["Stories"]
+
+
+def test_both_directions_are_swapped_and_a_language_is_detected(other, server):
+    [model] = [each for each in asked(server, "/v1/models", None)["data"] if each["id"] == "en-ne"]
+    back = {**model, "id": "ne-en", "languages": ["ne", "en"]}
+    answered(other, "/v1/models", {"object": "list", "data": [model, back]})
+    names = {"en": "English", "ne": "Nepali"}
+    answered(other, "/languages", [{"code": each, "name": names[each], "targets": ["en", "ne"]} for each in names])
+    other.until("!document.querySelector('#translate').hidden")
+    other.do("document.querySelector('#source').focus(); document.querySelector('#source').select()")
+    other.type("म केटा हुँ।")
+    english = {"text": "I am a boy.", "finished": True, "probability": 0.5, "calibrated": False}
+    english |= {"tokens": ["▁I", "▁am", "▁a", "▁boy", ".", "</s>"], "token_log_probs": [-0.1] * 6}
+    english |= {"source_tokens": ["▁म", "▁केटा", "▁हुँ", "।", "</s>"], "attention": [[0.1, 0.6, 0.1, 0.1, 0.1]] * 6}
+    answer = {"translatedText": "I am a boy.", "details": {"translations": [english]}}
+    detected = {"detectedLanguage": {"language": "ne", "confidence": 100}}
+    body = json.loads(answered(other, "/translate", answer | detected)["postData"])
+    assert (body["source"], body["target"]) == ("auto", "en")
+    other.until("document.querySelectorAll('.word').length == 4")
+    assert other.do("[document.querySelector('#source').lang, document.querySelector('#target').lang]") == ["ne", "en"]
+    assert other.do("document.querySelector('#from').selectedOptions[0].text") == "Detect: Nepali"
+    other.click("#swap")
+    body = json.loads(answered(other, "/translate", answer)["postData"])
+    assert (body["q"], body["source"], body["target"]) == ("I am a boy.", "en", "ne")
 
 
 def test_it_is_small_and_usable_in_time_on_a_slow_line(page, server):
