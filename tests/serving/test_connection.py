@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import socket
+import time
 from contextlib import suppress
 
 import pytest
@@ -117,6 +119,13 @@ def news(*tokens, sample=0, done=None):
     return Progress(0, written, hypotheses=None if done is None else [Hypothesis([], 0.0, 0.0, done, [])])
 
 
+def until(condition):
+    """Ask again and again until something is so."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+
+
 def a_token(host, text="a"):
     return host.reader.tokenizer.encode(text)[-1]
 
@@ -226,6 +235,25 @@ def test_prompts_of_a_list_are_with_the_engine_a_few_at_a_time(talk):
         assert [each.request.number for each in host.streams] == [*range(20)]
 
     talk(scene)
+
+
+def test_a_real_client_that_leaves_is_not_written_to_any_more(server):
+    """A request of 4096 tokens, without a stream, of which most are never written."""
+
+    def figure(name):
+        lines = server.ask("/metrics")[1].splitlines()
+        return float(next(line for line in lines if line.startswith(f'{name}{{model="stories"}}')).rsplit(" ", 1)[1])
+
+    before = figure("toolkit_written_tokens_total")
+    fields = {"model": "stories", "prompt": "Once", "past_context": "slide", "max_tokens": 4096, "min_tokens": 4095}
+    body = json.dumps(fields).encode()
+    host, port = server.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), PATIENCE) as client:
+        head = f"POST /v1/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(body)}\r\n\r\n"
+        client.sendall(head.encode() + body)
+        until(lambda: figure("toolkit_running"))
+    until(lambda: not figure("toolkit_running"))
+    assert figure("toolkit_written_tokens_total") - before < 4096
 
 
 @pytest.mark.parametrize(

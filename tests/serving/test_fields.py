@@ -202,6 +202,7 @@ def test_a_field_that_does_not_exist_is_named_with_the_nearest(server, path):
         ("/v1/completions", {"prompt": "a " * 700}, "room for 254 before what it writes"),
         ("/v1/completions", {"prompt": [20] * 255}, "the prompt has 255 tokens, and the model has room for 254"),
         ("/v1/completions", {"prompt": ["a", "b " * 400]}, "prompt[1] has "),
+        ("/v1/completions", {"prompt": [20] * 257, "max_tokens": 0, "past_context": "slide"}, "256 can be scored"),
         ("/v1/completions", {"prompt": "a" * 20_000}, "20000 characters, more than the model reads"),
         ("/v1/chat/completions", {"max_tokens": 1, "max_completion_tokens": 2}, "two names of one thing"),
         ("/v1/chat/completions", {"top_logprobs": 2}, "set logprobs to true"),
@@ -218,7 +219,7 @@ def test_fields_that_contradict_each_other_or_the_model(server, path, fields, wo
     status, answer, headers = server.ask(path, {"model": model, **least, **fields})
     assert status == 400, answer
     assert words in answer["error"]["message"]
-    too_long = re.search("room for|characters|^the message has|\\] has", words)
+    too_long = re.search("room for|characters|scored|^the message has|\\] has", words)
     assert answer["error"]["code"] == ("context_length_exceeded" if too_long else None)
     assert "retry-after" not in headers
 

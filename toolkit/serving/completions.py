@@ -117,6 +117,7 @@ class Work:
                 [ids] = self.reader.encode([prompt], config, lambda _, name=name: name)
             else:
                 ids = self._checked(prompt, name)
+            self._check_scored(ids, name)
             self.prompt_tokens += len(ids) + self.reader.model.config.begin
             drawn = config.num_return_sequences
             choices = [Choice(self.reader.tokenizer, EOS, self.generation.stops) for _ in range(drawn)]
@@ -148,6 +149,12 @@ class Work:
                 "writes: shorten it, or let past_context be slide"
             )
         return ids
+
+    def _check_scored(self, ids: list[int], name: str) -> None:
+        """Raise LengthError for a prompt that is only scored, and is more than is read at once."""
+        most = self.reader.model.config.max_length
+        if self.nothing and len(ids) > most:
+            raise LengthError(f"{name} has {counted(len(ids), 'token')}, and at most {most} can be scored: shorten it")
 
     def parts(self, job: Job) -> list[dict[str, Any]]:
         """Give what has come of a prompt since the last call."""
