@@ -59,6 +59,13 @@ class Gated(ContinuousBatch):
         return super().step()
 
 
+class Doomed(ContinuousBatch):
+    """Ends its process."""
+
+    def __init__(self, *_):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 @pytest.fixture(scope="module")
 def runner():
     """Runs coroutines in one loop, with its debug mode's complaints."""
@@ -332,7 +339,7 @@ def test_weights_that_are_damaged_later_fail_a_reload_and_a_new_start(runner, ti
         Host(path)
 
 
-def test_weights_that_cannot_be_read_are_told_at_the_start(runner, tiny_gpt, tmp_path):
+def test_weights_that_cannot_be_read_and_a_process_that_dies_are_told_at_the_start(runner, tiny_gpt, tmp_path):
     path = shutil.copytree(tiny_gpt, tmp_path / "model")
     found = Host(path, processes=2)
     weights = (path / "model.safetensors").read_bytes()
@@ -340,6 +347,8 @@ def test_weights_that_cannot_be_read_are_told_at_the_start(runner, tiny_gpt, tmp
     before = multiprocessing.active_children()
     with pytest.raises(ModelError, match=r"model\.safetensors"):
         runner(found.start())
+    with pytest.raises(Died, match="has ended while it read the model"):
+        runner(Host(tiny_gpt, batch=Doomed).start())
     assert multiprocessing.active_children() == before
 
 

@@ -18,6 +18,7 @@ _PATIENCE = 2.0
 # Prompts whose beginnings the process has probably kept.
 _REMEMBERED = 16
 
+UNREAD = "the process of the model has ended while it read the model: is there memory for it?"
 DIED = "the process of the model has ended unexpectedly and is being started again: ask again"
 
 
@@ -114,6 +115,10 @@ class ModelProcess(asyncio.Protocol):
             getattr(self, f"_{kind}")(*arguments)
 
     def connection_lost(self, error: Exception | None) -> None:
+        if not self.ready.done():
+            self.error = self.error or Died(
+                "the process of the model has ended while it read the model: is memory short?"
+            )
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(self.error or Died(DIED, 1))

@@ -125,6 +125,7 @@ class Replicas:
             stream.fail(Unavailable(f"{CLOSING}, and the request has not ended in time"))
         for timer in self._timers.values():
             timer.cancel()
+        self._timers.clear()
         self.waiting.clear()
         keepers, self._keepers = self._keepers, []
         for keeper in keepers:
@@ -214,7 +215,7 @@ class Replicas:
                 await process.close()
                 raise
             if not begun.done():
-                begun.set_exception(process.error or Died(DIED))
+                begun.set_exception(process.error)
                 return
             self.restarts, failures = self.restarts + 1, failures + 1
             tell(f"toolkit: a process of {self._settings.name} has ended ({process.error or f'exit code {code}'})")
@@ -256,8 +257,11 @@ class Replicas:
 
 def _told(begun: asyncio.Future, keeper: asyncio.Task) -> None:
     """Make a fault in a keeper one of whoever waits for its first process."""
+    error = None if keeper.cancelled() else keeper.exception()
     if not begun.done():
-        begun.set_exception((not keeper.cancelled() and keeper.exception()) or Unavailable(CLOSING))
+        begun.set_exception(error or Unavailable(CLOSING))
+    elif error is not None:
+        raise error  # to the loop, which writes it to its log
 
 
 def _least(processes: list[ModelProcess], ids: Sequence[int] = ()) -> ModelProcess:
