@@ -9,6 +9,7 @@ import pytest
 
 from toolkit import parallel
 from toolkit.errors import ConfigError, DataError, ToolkitError
+from toolkit.process import ENDING
 
 
 class Work:
@@ -52,6 +53,20 @@ def test_results_come_in_order(workers):
 def test_spawned_processes_do_the_same(monkeypatch):
     monkeypatch.setattr(parallel, "START_METHOD", "spawn")
     assert list(parallel.in_order(abs, [-3, 1, -2], 2)) == [3, 1, 2]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_signal_that_comes_while_a_process_begins_does_not_end_it(monkeypatch, method):
+    if method not in multiprocessing.get_all_start_methods() or not hasattr(signal, "pthread_sigmask"):
+        pytest.skip(f"this system does not {method} processes, or has no such signals")
+    monkeypatch.setattr(parallel, "START_METHOD", method)
+    process = parallel.Process(abs, "")
+    for number in ENDING:
+        os.kill(process.process.pid, number)
+    process.send(-3)
+    assert parallel.result_of(process.receive()) == 3
+    parallel.close_all([process])
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, []) & {*ENDING}
 
 
 def test_so_many_processes_are_used_and_this_one_alone_for_short_work(monkeypatch):
