@@ -47,21 +47,19 @@ class Served:
         own = {**os.environ, **environment, "PYTHONUNBUFFERED": "1"}
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=stdin, stdout=pipe, stderr=pipe, env=own, text=True)
-        self.lines: list[str] = []
-        self.address = ""
+        self.written = self.address = ""
 
     def opened(self) -> "Served":
         """Wait until it says where it is."""
         deadline = time.monotonic() + PATIENCE
-        while not self.address:
+        while not (found := re.search(r"(http://\S+:\d+\S*)/ is the page.*\n", self.written)):
             ready, _, _ = select.select([self.process.stdout], [], [], max(deadline - time.monotonic(), 0))
-            line = self.process.stdout.readline() if ready else ""
-            if not line:
+            piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
+            if not piece:
                 self.process.kill()
                 pytest.fail(f"the server has not started: {self.process.communicate()[1]}")
-            self.lines.append(line)
-            if found := re.search(r"http://\S+:\d+", line):
-                self.address = found[0].rstrip("/")
+            self.written += piece.decode()
+        self.address = found[1]
         return self
 
     def ask(self, path: str, body: Any = None, **headers: str) -> tuple[int, Any, dict[str, str]]:
@@ -88,6 +86,11 @@ class Served:
         found = path.read_text("ascii").split()
         return [int(each) for each in found if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
 
+    def kill(self) -> None:
+        """End it where a test has left it."""
+        self.process.kill()
+        self.process.communicate()
+
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Ask it to end; return its exit code, and what it has written to standard output and error."""
         if self.process.poll() is None:
@@ -95,10 +98,9 @@ class Served:
         try:
             rest, errors = self.process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.communicate()
+            self.kill()
             raise
-        return self.process.returncode, "".join(self.lines) + rest, errors
+        return self.process.returncode, self.written + rest, errors
 
 
 @pytest.fixture(scope="session")
@@ -110,3 +112,18 @@ def server() -> Iterator[Served]:
     yield served
     code, _, errors = served.end()
     assert (code, errors) == (0, "")
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    """serve(*arguments, ...) starts a server, which is killed after the test where that has not ended it."""
+    started: list[Served] = []
+
+    def serve(*arguments: object, **options: Any) -> Served:
+        started.append(Served(*arguments, **options))
+        return started[-1]
+
+    yield serve
+    for each in started:
+        if each.process.returncode is None:
+            each.kill()

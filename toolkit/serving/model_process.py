@@ -128,7 +128,8 @@ class ModelProcess(asyncio.Protocol):
 
     def _ready(self, facts: dict[str, Any]) -> None:
         self.facts = facts
-        self.ready.set_result(None)
+        if not self.ready.done():  # nobody waits any more where the server goes already
+            self.ready.set_result(None)
 
     def _failed(self, error: Exception) -> None:
         self.error = error

@@ -171,7 +171,9 @@ class Server:
         hurried = asyncio.create_task(self._signalled(2))
         await asyncio.wait([closing, hurried], return_when=asyncio.FIRST_COMPLETED)
         if not closing.done():
-            await asyncio.gather(*(host.close(0) for host in self.hosts.values()))
+            closing.cancel()
+            await asyncio.gather(closing, return_exceptions=True)
+            closing = asyncio.gather(*(host.close(0) for host in self.hosts.values()))
         await closing
         hurried.cancel()
         with suppress(TimeoutError):
