@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from toolkit.decoding import GenerationConfig
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.models.seq2seq import Seq2Seq
+from toolkit.outputs import Translation, best_translations, sampled_translations
 from toolkit.text_model import CHARACTERS_OF_A_TOKEN, TextModel, Where, check_length
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.normal_form import check_text, text_list
@@ -19,6 +20,11 @@ from toolkit.tokenization.special import CONTROL_IDS, EOS
 
 # The longest text for a model whose positions have no end, in tokens: attention computes the square of that.
 READING_LIMIT = 1024
+
+# Samples depend on the number of their text, and above these bits on that of the sentence.
+_SENTENCE_BITS = 64
+
+Item = TypeVar("Item")
 
 # A translation that is to be scored: a text or the ids of one, or a list of such for the sentences of its source.
 Target = str | Iterable[int] | Sequence[str | Iterable[int]]
@@ -29,6 +35,28 @@ class Source(NamedTuple):
 
     text: DividedText
     ids: list[list[int]]
+
+
+class Prepared(NamedTuple):
+    """Texts that are ready to be translated: what `generate` takes for each of their sentences."""
+
+    sources: list[Source]
+    sentences: list[list[int]]  # ids of all of them
+    prefixes: list[Sequence[int]] | None
+    numbers: list[int]  # by which samples are drawn
+    bad_ids: list[list[int]]
+    language: int | None  # the token that all translations begin with
+
+    def by_text(self, items: Iterable[Item]) -> list[list[Item]]:
+        """Divide what there is of every sentence into a list for each text."""
+        flat = iter(items)
+        return [[*islice(flat, len(source.ids))] for source in self.sources]
+
+    def chosen(self, groups: Sequence[Sequence[Translation]], config: GenerationConfig) -> list[list[Translation]]:
+        """Make translations of every text, best first, of those that were found of every sentence."""
+        choose = sampled_translations if config.samples else best_translations
+        by_text = zip(self.sources, self.by_text(groups), strict=True)
+        return [choose(source.text, own, config.num_return_sequences) for source, own in by_text]
 
 
 class TranslationReader(TextModel):
@@ -113,6 +141,37 @@ class TranslationReader(TextModel):
         if not isinstance(split_sentences, bool):
             raise ConfigError(f"split_sentences is {split_sentences!r:.40}: it must be True or False")
         return self._encoded([divided(text, split_sentences and not self.by_ids) for text in texts], where)
+
+    def prepared(
+        self,
+        texts: Sequence[str],
+        config: GenerationConfig,
+        where: Where,
+        *,
+        prefix: str | Iterable[str] = "",
+        bad_words: Sequence[str] = (),
+        split_sentences: bool | None = None,
+        first: int = 0,
+    ) -> Prepared:
+        """Encode texts, with what is said of their translations.  Raises what `Translator.translate` does."""
+        prefixes = one_for_each(prefix, len(texts))
+        sources = self.read(texts, where, split_sentences)
+        begun = None
+        if prefixes is not None:
+            begins = self._prefix_ids(prefixes, config, where)
+            begun = [
+                () if place else ids
+                for ids, each in zip(begins, sources, strict=True)
+                for place in range(len(each.ids))
+            ]
+        spoken = (source for source in sources if source.text.text.strip())
+        numbers = [
+            number + (place << _SENTENCE_BITS)
+            for number, source in enumerate(spoken, start=first)
+            for place in range(len(source.ids))
+        ]
+        sentences = [ids for source in sources for ids in source.ids]
+        return Prepared(sources, sentences, begun, numbers, self.bad_ids(bad_words), self.language("target"))
 
     def pairs(
         self, sources: Sequence[str], targets: Sequence[Target], where: Where

@@ -22,19 +22,18 @@ from toolkit.decoding.generation import SharedDecoding
 from toolkit.decoding.weights import PackedWeights
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
+from toolkit.functional.arrays import Array
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.outputs import (
     Translation,
-    best_translations,
     distinct,
     joined_translation,
-    sampled_translations,
     translation,
 )
 from toolkit.text_model import Where, config_of, listed
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import EOS
-from toolkit.translation_reader import Source, Target, TranslationReader, one_for_each, without_eos
+from toolkit.translation_reader import Prepared, Target, TranslationReader, without_eos
 
 # Samples depend on the number of their text, and above these bits on that of the sentence.
 _SENTENCE_BITS = 64
@@ -123,10 +122,10 @@ class Translator(TranslationReader):
         config = config_of(GenerationConfig, config, settings, TranslationSettings.__optional_keys__)
         if config.num_return_sequences > 1:
             raise ConfigError(f"num_return_sequences is {config.num_return_sequences}: translate_n gives several")
-        sources, found = self._search(text, config, **settings)
+        prepared, found = self._search(text, config, **settings)
         texts = [
             source.text.joined([sentence_text(self.tokenizer, hypotheses[0].ids) for hypotheses in groups])
-            for source, groups in zip(sources, found, strict=True)
+            for source, groups in zip(prepared.sources, prepared.by_text(found), strict=True)
         ]
         return texts[0] if isinstance(text, str) else texts
 
@@ -160,21 +159,14 @@ class Translator(TranslationReader):
         refused.
         """
         config = config_of(GenerationConfig, config, settings, TranslationSettings.__optional_keys__)
-        wanted, wider = config.num_return_sequences, config
-        if wanted > 1 and not config.samples:  # all that the beams find, because some of it may be the same text
-            wider = replace(config, num_return_sequences=config.num_beams)
-        sources, found = self._search(texts, wider, **settings)
-        groups = [[translation(each, self.tokenizer) for each in group] for text in found for group in text]
-        if not config.samples:
-            groups = [[*islice(distinct(group), wanted)] for group in groups]
+        prepared, found = self._search(texts, widened(config), **settings)
+        groups = self.candidates(found, config)
         if alignments:
-            ids = (each for source in sources for each in source.ids)
-            repeated = [each for each, group in zip(ids, groups, strict=True) for _ in group]
+            repeated = [ids for ids, group in zip(prepared.sentences, groups, strict=True) for _ in group]
             every = [each for group in groups for each in group]
             flat = iter(self._aligned(repeated, every, settings.get("batch_size", BATCH_SIZE)))
             groups = [list(islice(flat, len(group))) for group in groups]
-        flat, choose = iter(groups), sampled_translations if config.samples else best_translations
-        results = [choose(source.text, [*islice(flat, len(source.ids))], wanted) for source in sources]
+        results = prepared.chosen(groups, config)
         return results[0] if isinstance(texts, str) else results
 
     @overload
@@ -249,32 +241,28 @@ class Translator(TranslationReader):
         workers: int = 1,
         where: Where | None = None,
         first: int = 0,
-    ) -> tuple[list[Source], list[list[list[Hypothesis]]]]:
-        """Encode and decode -> every source, and the hypotheses of each of its sentences."""
+    ) -> tuple[Prepared, list[list[Hypothesis]]]:
+        """Encode and decode -> the texts as they were read, and the hypotheses of each sentence."""
         texts, where = listed(text, "text", where)
-        prefixes, reader = one_for_each(prefix, len(texts)), self.between(source_language, target_language)
-        sources, language = reader.read(texts, where, split_sentences), reader.language("target")
-        sentences = [ids for source in sources for ids in source.ids]
-        begun = None
-        if prefixes is not None:
-            begins = self._prefix_ids(prefixes, config, where)
-            begun = [
-                () if place else ids
-                for ids, each in zip(begins, sources, strict=True)
-                for place in range(len(each.ids))
-            ]
-        spoken = (source for source in sources if source.text.text.strip())
-        numbers = [
-            number + (place << _SENTENCE_BITS)
-            for number, source in enumerate(spoken, start=first)
-            for place in range(len(source.ids))
-        ]
-        bad_ids = self.bad_ids(bad_words)
-        found = self._generate(workers, sentences, config, batch_size, begun, numbers, bad_ids, language)
+        reader, more = self.between(source_language, target_language), {"split_sentences": split_sentences}
+        prepared = reader.prepared(texts, config, where, prefix=prefix, bad_words=bad_words, first=first, **more)
+        found = self._generate(
+            workers,
+            prepared.sentences,
+            config,
+            batch_size,
+            prepared.prefixes,
+            prepared.numbers,
+            prepared.bad_ids,
+            prepared.language,
+        )
+        self.check_found(found)
+        return prepared, found
+
+    def check_found(self, found: Iterable[Sequence[Hypothesis]]) -> None:
+        """Raise ModelError where what was found of a sentence is nothing, or not finite."""
         for group in found:
             self.check_finite([hypothesis.log_prob for hypothesis in group] or [math.nan])
-        groups = iter(found)
-        return sources, [[*islice(groups, len(source.ids))] for source in sources]
 
     def _generate(self, workers: int, sources: list[list[int]], *arguments: Any) -> list[list[Hypothesis]]:
         """Call `generate`, in this process or in several.  Raises ConfigError for fewer than one worker."""
@@ -294,11 +282,20 @@ class Translator(TranslationReader):
     def _aligned(
         self, sources: Sequence[Sequence[int]], translations: Sequence[Translation], batch_size: int
     ) -> list[Translation]:
-        """Add attention and alignment to translations, each of the source of the same number."""
-        targets = [without_eos(self.tokenizer.given_ids(each.ids)) for each in translations]
+        targets = self.target_ids(translations)
         with self.arithmetic():
             maps = cross_attention(self.model, sources, targets, batch_size)
-        results = []
+        return self.aligned(sources, translations, maps)
+
+    def target_ids(self, translations: Sequence[Translation]) -> list[list[int]]:
+        """Give the ids of sentences' translations as `cross_attention` takes them."""
+        return [without_eos(self.tokenizer.given_ids(each.ids)) for each in translations]
+
+    def aligned(
+        self, sources: Sequence[Sequence[int]], translations: Sequence[Translation], maps: Sequence[Array]
+    ) -> list[Translation]:
+        """Add their attention and the alignment to translations, each of the source of the same number."""
+        results, targets = [], self.target_ids(translations)
         for source, target, each, attention in zip(sources, targets, translations, maps, strict=True):
             source_tokens = [self.tokenizer.piece(each) for each in [*source, EOS]]
             alignment = word_alignment(attention, self._words(source), self._words(target))
@@ -306,9 +303,26 @@ class Translator(TranslationReader):
             results.append(replace(each, source_tokens=source_tokens, attention=attention, alignment=alignment))
         return results
 
+    def candidates(self, found: Sequence[Sequence[Hypothesis]], config: GenerationConfig) -> list[list[Translation]]:
+        """Give, of every sentence, the translations of which those of texts are made.
+
+        found: hypotheses by the settings that `widened` gives.
+        """
+        groups = [[translation(each, self.tokenizer) for each in group] for group in found]
+        if not config.samples:
+            groups = [[*islice(distinct(group), config.num_return_sequences)] for group in groups]
+        return groups
+
     def _words(self, ids: Sequence[int]) -> list[int]:
         """Number the words of a sentence, for every token; its language belongs to none."""
         if self.by_ids:  # an id is a word
             return list(range(len(ids)))
         languages = set(self.tokenizer.languages.ids.values()) if self.tokenizer.languages else ()
         return words_of(["" if each in languages else self.tokenizer.piece(each) for each in ids])
+
+
+def widened(config: GenerationConfig) -> GenerationConfig:
+    """Ask for all that the beams find, where several are wanted: some of it may be the same text."""
+    if config.num_return_sequences > 1 and not config.samples:
+        return replace(config, num_return_sequences=config.num_beams)
+    return config
