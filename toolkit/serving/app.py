@@ -25,7 +25,7 @@ from toolkit.serving.metrics import AccessLog, Metrics
 from toolkit.serving.stream import ServingError
 
 # The chapters with routes, each by a function `routes`.
-_CHAPTERS: tuple[str, ...] = ("catalogue", "completions", "chat_completions", "explanations")
+_CHAPTERS: tuple[str, ...] = ("catalogue", "completions", "chat_completions", "libretranslate", "explanations")
 
 
 def application(

@@ -33,7 +33,7 @@ _POLICY = (
 )
 _HEADERS = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "no-referrer", "Cache-Control": "private, no-cache"}
 
-_KINDS = {"translate": ("translator",), "generate": ("chat", "language-model")}
+_KINDS = {"translate": ("translator",), "generate": ("language-model",)}
 _TOPICS = (*_KINDS, "attention")
 _SAMPLING = ("do_sample", "temperature", "top_k", "top_p", "min_p", "seed")
 _DECODING = ("num_beams", "length_penalty", "repetition_penalty", "no_repeat_ngram_size", "candidates")
@@ -179,8 +179,8 @@ def _host(topic: str, given: Mapping, hosts: Mapping[str, Host]) -> Host:
         served = ", ".join(hosts)
         raise ApiError(404, f"there is no model {given['model'][:80]!r} here: {served}", param="model")
     if host not in fitting:
-        other = next(each for each in _KINDS if each != topic)
-        raise ApiError(400, f"{host.name} is a {host.kind}: ask for explain/{other}", param="model")
+        other = next((each for each, kinds in _KINDS.items() if host.kind in kinds), "attention")
+        raise ApiError(400, f"the model {host.name} is a {host.kind}: ask for explain/{other}", param="model")
     return host
 
 
