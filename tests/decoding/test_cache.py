@@ -40,7 +40,7 @@ class Told:
     def step(self):
         """Read one token of every sequence."""
         key = self.generator.standard_normal((len(self.texts), WIDTH))
-        new, seen, read = self.cache.begin_step(np.float64)
+        new, [(seen, read)] = self.cache.begin_step(np.float64)
         both = np.hstack([key, -key])
         stored = self.cache.room(self.owner, both)
         keys, values = np.split(stored, 2, axis=2)

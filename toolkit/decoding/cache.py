@@ -122,12 +122,18 @@ class Cache:
         self._look_at_lengths()
         self._entries = self.longest
 
-    def begin_step(self, dtype: type) -> tuple[tuple[slice, slice], int, Array | None]:
-        """Return the index of the new tokens in the stored arrays, the number of entries that are in use, the new ones
-        included, and a mask of those that each sequence reads, (B, N / B, entries) of 0 and 1 (None: all are read)."""
+    @property
+    def parts(self) -> list[slice]:
+        """The texts that attend together."""
+        return [slice(0, self.texts)]
+
+    def begin_step(self, dtype: type) -> tuple[tuple[slice, slice], list[tuple[int, Array | None]]]:
+        """Return the index of the new tokens in the stored arrays, and for each part of the texts the number of entries
+        in use, the new ones included, and a mask of those that each sequence reads, (B, N / B, entries) of 0 and 1
+        (None: all are read)."""
         if self._read is None and self._beams == 1 and self.all_equal and self.longest == self._entries:
             new = self._next_entries()
-            return (_ALL, new), new.stop, None
+            return (_ALL, new), [(new.stop, None)]
         self._share(dtype)
         new = self._next_entries()
         if self._read.shape[2] < new.stop:
@@ -135,7 +141,7 @@ class Cache:
             grown[:, :, : self._entries] = self._read[:, :, : self._entries]
             self._read = grown
         self._read[:, :, new] = _eye(self._beams)  # each beam reads its own
-        return (_ALL, new), new.stop, self._read[:, :, : new.stop]
+        return (_ALL, new), [(new.stop, self._read[:, :, : new.stop])]
 
     def _next_entries(self) -> slice:
         """Place the new tokens of a step, and make sure that all layers have room for them."""

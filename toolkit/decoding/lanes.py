@@ -6,7 +6,7 @@ import numpy as np
 
 from toolkit.decoding.cache import Cache
 from toolkit.decoding.choosing import Searchers, Seat, Writers
-from toolkit.decoding.slots import PlacesCache, SlotCache
+from toolkit.decoding.slots import PART, PlacesCache, SlotCache
 from toolkit.decoding.step import Step
 from toolkit.decoding.weights import PackedWeights
 from toolkit.functional.arrays import Array
@@ -17,6 +17,8 @@ from toolkit.nn.tape import Tape
 
 # What was read is kept for later prompts in more places than are written to, but not in more bytes than this.
 _KEPT_BYTES = 64 << 20
+# Copying an entry takes as long as attending to so many, and texts go on for so many steps before others come or go.
+_SWAP, _SOON = 4, 8
 
 
 class Lane:
@@ -189,14 +191,27 @@ class Lane:
         return self._step.logits(ids.reshape(-1)).reshape(*ids.shape, -1)
 
     def _arrange(self) -> None:
-        """Move those who write to the first places, where a step is then shorter."""
+        """Move those who write to the first places, where a step is then shorter, and the longest to the first parts of
+        them, where the others need not go through as many entries."""
         cache, count = self.cache, np.count_nonzero(self.cache.active)
         while (highest := int(np.flatnonzero(cache.active)[-1])) >= cache.size_for(count):
             self._swap(int(cache.active.argmin()), highest)
-            for group in self._groups.values():
-                group.moved()
+        for begin in range(PART, cache.size_for(highest + 1), PART):
+            self._sort(begin)
         cache.arrange(highest + 1)
+        for group in self._groups.values():
+            group.moved()
         self._changed = False
+
+    def _sort(self, begin: int) -> None:
+        """Swap the longest text of a part with the shortest of those before, if that soon saves more than it takes."""
+        used = self.cache.held * self.cache.active
+        part = used[begin : begin + PART]
+        longest, shortest = begin + int(part.argmax()), int(used[:begin].argmin())
+        rest = max(np.delete(part, longest - begin).max(initial=0), used[shortest])
+        saved = len(part) * (used[longest] - rest)
+        if _SOON * saved > _SWAP * (used[longest] + max(self.cache.held[shortest], used[shortest])):
+            self._swap(shortest, longest)
 
     def _swap(self, one: int, other: int) -> None:
         if one == other:

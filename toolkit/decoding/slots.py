@@ -16,6 +16,7 @@ from toolkit.nn.rows import Rows
 
 _FIRST_ENTRIES = 128  # of each place: more come with the first text that needs them
 _MEMORY_STEP = 32
+PART = 8  # places that attend to as many entries as the longest of them has
 # A step goes through so many places, or a multiple of 16: each number has a recording of its own.
 _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
@@ -48,6 +49,7 @@ class SlotCache:
         self._memory_lengths = np.ones(places, np.int64)
         self._joining: tuple[Rows, Array] | None = None
         self._rows, self._columns = np.arange(places)[:, None], np.arange(width)
+        self._begins = np.arange(0, places, PART)
         self.visible: tuple[int, Array | None] = (1, None)
 
     def size_for(self, texts: int) -> int:
@@ -64,19 +66,26 @@ class SlotCache:
             real = np.arange(longest) < lengths[:, None]
             self.visible = longest, None if real.all() else real.astype(self._dtype)
 
-    def begin_step(self, dtype: type) -> tuple[tuple[Array, Array], int, Array]:
+    @property
+    def parts(self) -> list[slice]:
+        """The texts that attend together: to as many entries as the longest of them has."""
+        return [slice(begin, min(begin + PART, self.texts)) for begin in range(0, self.texts, PART)]
+
+    def begin_step(self, dtype: type) -> tuple[tuple[Array, Array], list[tuple[int, Array]]]:
         """As that of a `Cache`."""
         count, active = self.texts, self.active[: self.texts]
         held, positions = self.held[:count], self.counts[:count] * active
-        used = held * active
-        seen = used.item(used.argmax()) + self.width
-        if seen > self._capacity:
-            self.make_room(seen)
+        used = positions if self.width == 1 else held * active
+        longest = [int(each) + self.width for each in np.maximum.reduceat(used, self._begins[: -(-count // PART)])]
+        if (most := max(longest)) > self._capacity:
+            self.make_room(most)
         rows, entries = self._rows[:count], held[:, None] + self._columns
         self._read[rows, self._columns, entries] = 1
         self.longest = positions.item(positions.argmax())
         self.lengths = positions if self.width == 1 else positions.repeat(self.width)
-        return (rows, entries), seen, self._read[:count, :, :seen]
+        return (rows, entries), [
+            (seen, self._read[part, :, :seen]) for part, seen in zip(self.parts, longest, strict=True)
+        ]
 
     def room(self, owner: Module, like: Array) -> Array:
         """As that of a `Cache`."""
@@ -121,7 +130,7 @@ class SlotCache:
             self._memories = {key: _grown(each, (count, *each.shape[1:])) for key, each in self._memories.items()}
             self._memory_lengths = np.maximum(_grown(self._memory_lengths, (count,)), 1)
             self._read[-places:, :, 0] = 1
-            self._rows = np.arange(count)[:, None]
+            self._rows, self._begins = np.arange(count)[:, None], np.arange(0, count, PART)
 
     def note(self, ids: Array) -> None:
         """Note the ids that a step reads, (texts, W)."""

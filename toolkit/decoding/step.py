@@ -103,14 +103,15 @@ class _StepRows:
     longest: int
     place: int | Array  # the positions, or the one that all have
     new: tuple[slice | Array, slice | Array]  # the index of the new tokens in the entries of all texts
-    seen: int  # the number of entries that are looked at
-    read: Array | None  # (B, W, seen) 1 for the entries that each sequence reads
+    # Of each part of the texts the number of entries that are looked at, and 1 for those that each sequence reads, (B,
+    # W, entries).
+    seen: list[tuple[int, Array | None]]
 
     def __init__(self, cache: Cache | SlotCache):
         self.cache, self.ids, self._ids = cache, np.empty(0, np.int64), {}
 
     def begin(self, ids: Array, dtype: type) -> None:
-        self.new, self.seen, self.read = self.cache.begin_step(dtype)
+        self.new, self.seen = self.cache.begin_step(dtype)
         self.positions, self.longest = self.cache.lengths, self.cache.longest + 1
         self.place = self.longest - 1 if self.cache.all_equal else self.positions
         if len(self.ids) != len(ids):
@@ -124,14 +125,15 @@ class _StepRecording(Recording):
     def __init__(self, pool: Pool, packed: PackedWeights, beams: int, careful: bool):
         super().__init__(pool)
         self.packed, self._beams, self._careful = packed, beams, careful
-        self.attentions: dict[tuple[int, int], CachedAttention] = {}
+        self.attentions: dict[tuple[int, int, int], CachedAttention] = {}
         self.waves: dict[RotaryPositions, Array] = {}
 
     def attention(self, heads: int, width: int, like: Array) -> CachedAttention:
-        if (heads, width) not in self.attentions:
-            sizes = len(like) // self._beams, self._beams, heads, width
-            self.attentions[heads, width] = CachedAttention(sizes, like.dtype.type, self.plain.empty, self._careful)
-        return self.attentions[heads, width]
+        kind = len(like) // self._beams, heads, width
+        if kind not in self.attentions:
+            sizes = kind[0], self._beams, heads, width
+            self.attentions[kind] = CachedAttention(sizes, like.dtype.type, self.plain.empty, self._careful)
+        return self.attentions[kind]
 
 
 def _product(
@@ -330,14 +332,17 @@ class _SelfAttention(SelfAttention):
     def _over_cache(self, projected: Array, context: Array, rows: _StepRows, tape: _StepRecording) -> None:
         query, new = np.split(plain(projected), self._bounds[:1], axis=1)
         new = new.reshape(rows.cache.texts, -1, new.shape[1])
-        attention = tape.attention(self.num_heads, self.head_dim, context)
-        stored = rows.cache.room(self.original, new)
-        by_head = np.moveaxis(stored.reshape(*stored.shape[:2], 2, -1, self.head_dim), 2, 0)
-        attend = attention.prepared(_scaled(self, query, tape), *by_head, plain(context))
+        stored, query, attends = rows.cache.room(self.original, new), _scaled(self, query, tape), []
+        for part in rows.cache.parts:
+            own, beams = stored[part], slice(part.start * new.shape[1], part.stop * new.shape[1])
+            by_head = np.moveaxis(own.reshape(*own.shape[:2], 2, -1, self.head_dim), 2, 0)
+            attention = tape.attention(self.num_heads, self.head_dim, context[beams])
+            attends.append(attention.prepared(query[beams], *by_head, plain(context)[beams]))
 
         def over_the_cache() -> None:
             stored[rows.new] = new
-            attend(rows.seen, rows.read)
+            for attend, seen in zip(attends, rows.seen, strict=True):
+                attend(*seen)
 
         tape.note(over_the_cache)
 
