@@ -67,8 +67,6 @@ CONTRAST = """(() => {
 def browser(server, tmp_path_factory):
     """A browser that has kept nothing yet."""
     path = find_browser() or pytest.skip("no Chromium or Chrome is installed, so the page cannot be opened")
-    if server.ask("/languages")[0] == 404:
-        pytest.skip("the server has no /translate yet")
     browser = Browser(path, tmp_path_factory.mktemp("profile"))
     try:
         browser.send("Page.addScriptToEvaluateOnNewDocument", source=SCATTER)
@@ -316,6 +314,22 @@ def test_stop_frees_the_place(page, server, company):
     assert 20 < len(replies(page)[-1]) < 500
     until_running(server, 1)
     assert words(page, ".message:last-child").endswith("stopped")
+
+
+def test_links_lead_to_the_explanation_of_what_is_shown(page, server):
+    translated(page, TEXT)
+    go(page, "chat")
+    say(page, QUESTIONS[1])
+    replies(page)
+    go(page, "stories")
+    set_fields(page, "story", max_tokens=3, seed=3)
+    text = wrote(page)
+    for part, told in (("translate", WORD), ("chat", "What"), ("stories", text.split()[-1])):
+        status, document, headers = server.ask(
+            page.do(f"document.querySelector('#explain-{part}').href").removeprefix(server.address)
+        )
+        assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8"), document
+        assert told in document
 
 
 def test_a_token_shows_what_else_it_might_have_been(page, server):
