@@ -45,7 +45,7 @@ async def compared(count: int, seed: int, without: Sequence[str] = ()) -> tuple[
     gaps = [0.0]
     library = Library()
     for case, one, many in zip(cases, expected, gathered, strict=True):
-        one = {name: value for name, value in one.items() if name in many} if case.fields else one
+        one = {name: value for name, value in one.items() if name in many} if isinstance(many, dict) else one
         if found := difference(one, many):
             faults.append(f"{case}: alone and together differ at {found}")
         if (right := library.texts(case)) is not None and (given := _texts(case, many)) != right:
