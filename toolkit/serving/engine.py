@@ -37,6 +37,8 @@ _READ_BYTES = 1 << 16
 # Seconds that tokens wait for others, but the first and the last of a request: to wake an idle front took 50 µs, where
 # a step of 16 conversations took 2,000.
 _INTERVAL = 0.01
+# News of a request that do not wait: the first token is often a mark or a space, and the first letters come after it.
+_AT_ONCE = 3
 
 Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]
 
@@ -157,7 +159,7 @@ class Engine:
     def __init__(self, channel: Channel, model: Any, batch: ContinuousBatch):
         self._channel, self._model, self._batch = channel, model, batch
         self._news: dict[int, Progress] = {}  # that have not been sent
-        self._begun: set[int] = set()  # requests whose first news were told
+        self._begun: dict[int, int] = {}  # how many of the first news of a request were told
         self._urgent, self._sent = False, 0.0  # if news must not wait; when the last were sent
         self._answers: list[tuple[int, Any]] = []
         self._asked: deque[tuple[int, Pairs, list[Array]]] = deque()  # for attention, and what of it is there
@@ -196,7 +198,7 @@ class Engine:
 
     def _cancel(self, key: int) -> None:
         self._batch.cancel(key)
-        self._begun.discard(key)
+        self._begun.pop(key, None)
         self._news.pop(key, None)
 
     def _attend(self, number: int, pairs: Pairs) -> None:
@@ -237,10 +239,10 @@ class Engine:
 
     def _tell(self, news: Progress) -> None:
         if news.hypotheses is not None or news.error is not None:
-            self._begun.discard(news.key)
+            self._begun.pop(news.key, None)
             self._urgent = True
-        elif news.key not in self._begun:
-            self._begun.add(news.key)
+        elif (count := self._begun.get(news.key, 0)) < _AT_ONCE:
+            self._begun[news.key] = count + 1
             self._urgent = True
         if news.key in self._news:
             join(self._news[news.key], news)
