@@ -106,7 +106,9 @@ def translated(page, text):
     go(page, "translate")
     page.do("document.querySelector('#source').select()")
     page.type(text)
-    page.until(f"document.querySelector('#translate pre')?.textContent.includes({json.dumps(json.dumps(text))})")
+    page.until(
+        f"document.querySelector('#translate pre')?.textContent.includes({json.dumps(json.dumps(text, ensure_ascii=False))})"
+    )
     return words(page, "#target")
 
 
@@ -174,6 +176,13 @@ def test_a_text_is_translated_while_it_is_typed(page, server):
     page.click("#copy")
     page.until("document.querySelector('#copy').textContent == 'Copied'")
     assert page.do("navigator.clipboard.readText()") == expected[1]["text"]
+
+
+def test_a_text_in_another_script_is_told(page):
+    translated(page, "म केटा हुँ।")
+    assert words(page, "#count") == "This looks like Nepali, and is read as English."
+    translated(page, TEXT)
+    assert "characters" in words(page, "#count")
 
 
 def test_an_older_request_is_given_up_when_more_is_typed(page):
