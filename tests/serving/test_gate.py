@@ -88,8 +88,19 @@ def test_a_key_of_the_file_or_the_environment_is_needed(gate):
             assert FILE_KEY not in str(answer)
 
 
+def test_libretranslates_clients_may_have_it_in_the_body_and_read_403(gate):
+    bodies = {"/translate": {"q": "I am a boy.", "source": "en", "target": "ne"}, "/detect": {"q": "I am a boy."}}
+    for path, body in bodies.items():
+        for wrong in ({}, {"api_key": "wrong"}, {"api_key": ""}):
+            status, answer, _ = gate.ask(path, {**body, **wrong})
+            assert (status, [*answer]) == (403, ["error"])
+            assert "key" in answer["error"]
+        assert gate.ask(path, {**body, "api_key": OTHER_KEY})[0] not in (401, 403)
+    assert gate.ask("/explain/generate?model=tiny-gpt&text=a")[0] == 401
+
+
 def test_health_and_the_page_need_none(gate):
-    for path in ("/", "/health", "/ready"):
+    for path in ("/", "/health", "/ready", "/languages", "/frontend/settings"):
         assert gate.ask(path)[0] == 200
     assert gate.ask("/health")[1] == {"status": "ok"}
 

@@ -180,9 +180,13 @@ def test_a_port_that_is_given_is_taken_and_the_browser_is_opened(serve, tiny_gpt
     browser = tmp_path / "browser"
     browser.write_text(f"#!/bin/sh\necho $1 > {note}.part\nmv {note}.part {note}\n", encoding="utf-8")
     browser.chmod(0o755)
-    served = serve(tiny_gpt, "--port", port, "--open", BROWSER=f"{browser} %s").opened()
+    served = serve(tiny_gpt, "--port", port, "--host", "0.0.0.0", "--open", BROWSER=f"{browser} %s").opened()
     assert served.address == f"http://127.0.0.1:{port}"
     until(note.exists)
     assert note.read_text("utf-8") == f"{served.address}/\n"
+    assert served.ask("/health", Host="any.name.example")[0] == 200
     code, _, errors = served.end()
-    assert (code, errors) == (0, "")
+    assert (code, errors.splitlines()) == (
+        0,
+        ["toolkit: everybody who reaches this machine can use the server: --api-keys FILE asks for a key"],
+    )

@@ -1,6 +1,7 @@
 """toolkit serve: models behind an address, for a browser and for every client of OpenAI's or LibreTranslate's API."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -122,8 +123,7 @@ class Serve:
             log = AccessLog(self.access_log)
         except OSError as error:
             raise DataError(f"the access log {self.access_log} cannot be written: {error.strerror}") from error
-        if not settings.is_local and not keys:
-            tell("toolkit: everybody who reaches this machine can use the server: --api-keys FILE asks for a key")
+        self._is_open = not settings.is_local and not keys
         try:
             Server(self._hosts(), settings, limits, keys, log).run(self._opened)
         finally:
@@ -133,7 +133,7 @@ class Serve:
         """Raises ConfigError for a number that is out of range, and a path that is none."""
         least = {name: 1 for name in vars(self) if name.startswith("max_")}
         for name, smallest in {**least, "max_queue": 0, "max_wait": 0, "shutdown_timeout": 0, "port": 0}.items():
-            if getattr(self, name) < smallest:
+            if not getattr(self, name) >= smallest:  # nor is nan
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be at least {smallest}")
         if self.port > 65535:
             raise ConfigError(f"port is {self.port}: it must be at most 65535")
@@ -141,6 +141,12 @@ class Serve:
             raise ConfigError(f"workers is {self.workers}: it must be at least 1")
         if self.root_path and (not self.root_path.startswith("/") or self.root_path.endswith("/")):
             raise ConfigError(f"root_path is {self.root_path!r}: it begins with a slash and does not end with one")
+        for origin in self.cors:
+            if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+", origin):
+                raise ConfigError(f"cors is {origin!r}: an origin is https://example.org, without a path, or *")
+        for name in self.allow_host:
+            if not re.fullmatch(r"[\w.-]+|\[[\da-fA-F:.]+\]", name):
+                raise ConfigError(f"allow_host is {name!r}: give the name alone")
 
     def _hosts(self) -> "dict[str, Host]":
         from toolkit.serving.host import Host
@@ -171,6 +177,8 @@ class Serve:
             "Ctrl-C ends it\n"
         )
         sys.stdout.flush()
+        if self._is_open:
+            tell("toolkit: everybody who reaches this machine can use the server: --api-keys FILE asks for a key")
         if self.open:
             import webbrowser
 
@@ -178,6 +186,7 @@ class Serve:
             Thread(target=webbrowser.open, args=(f"{address}/",), daemon=True).start()
 
     _served: list[str] = field(default_factory=list, init=False, repr=False)
+    _is_open: bool = field(default=False, init=False, repr=False)
 
 
 def _names(paths: Sequence[str]) -> list[str]:

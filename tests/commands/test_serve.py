@@ -1,0 +1,116 @@
+"""toolkit serve: what keeps it from starting is told in one sentence, and nothing is left behind."""
+
+import multiprocessing
+import shutil
+import socket
+import sys
+
+import pytest
+
+from tests.serving.conftest import needs_server
+from toolkit.cli import parsed
+from toolkit.models.storage import WEIGHTS_FILE
+
+pytestmark = needs_server
+
+
+@pytest.fixture
+def serve(run, monkeypatch):
+    """Run `toolkit serve`, which is not to start."""
+    monkeypatch.delenv("TOOLKIT_API_KEYS", raising=False)
+    yield lambda *arguments: run("serve", *arguments).sentence.removeprefix("toolkit: ").strip()
+    assert multiprocessing.active_children() == []
+
+
+def test_an_address_that_cannot_be_had(serve, tiny_gpt):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        told = serve(tiny_gpt, "--port", port)
+    assert told.startswith(f"127.0.0.1 port {port} cannot be had (Address already in use): choose another with --port ")
+    assert serve(tiny_gpt, "--host", "no.such.host.invalid").startswith("there is no address 'no.such.host.invalid': ")
+    assert "203.0.113.1 port 0 cannot be had" in serve(tiny_gpt, "--host", "203.0.113.1", "--port", 0)
+
+
+def test_a_model_that_is_missing_damaged_or_given_twice(serve, tiny_gpt, tmp_path):
+    assert serve("en-en", "--port", 0) == "there is no model 'en-en': did you mean en-ne?"
+    assert serve(tmp_path, "--port", 0).startswith(f"{tmp_path} ")
+    assert serve(tiny_gpt, tiny_gpt) == "a model is given twice: once is enough"
+    damaged = shutil.copytree(tiny_gpt, tmp_path / "damaged")
+    weights = (damaged / WEIGHTS_FILE).read_bytes()
+    (damaged / WEIGHTS_FILE).write_bytes(weights[:-100])
+    assert str(damaged) in serve(tiny_gpt, damaged, "--port", 0)  # the other one was started meanwhile
+
+
+def test_keys_that_lock_nothing_or_cannot_be_sent(serve, tiny_gpt, tmp_path, monkeypatch):
+    file = tmp_path / "keys"
+    arguments = (tiny_gpt, "--port", 0, "--api-keys", file)
+    assert serve(*arguments) == f"{file} cannot be read: No such file or directory"
+    for text, problem in {
+        "": "has no key in it: one is any word, such as ",
+        "# none\n \n": "has no key in it: one is any word, such as ",
+        "good\nतालो\n": "has a key that cannot be sent, number 2: letters of ASCII without spaces",
+        "two words": "has a key that cannot be sent, number 1: letters of ASCII without spaces",
+    }.items():
+        file.write_text(text, encoding="utf-8")
+        assert serve(*arguments).startswith(f"{file} {problem}")
+    file.write_bytes(b"\xff\n")
+    assert serve(*arguments).startswith(f"{file} cannot be read: ")
+    monkeypatch.setenv("TOOLKIT_API_KEYS", " , ")
+    assert serve(tiny_gpt, "--port", 0).startswith("the environment's TOOLKIT_API_KEYS has no key in it")
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--port", 65536], "port is 65536: it must be at most 65535"),
+        (["--port", -1], "port is -1: it must be at least 0"),
+        (["--workers", 0], "workers is 0: it must be at least 1"),
+        (["--max-body", 0], "max_body is 0: it must be at least 1"),
+        (["--max-queue", -1], "max_queue is -1: it must be at least 0"),
+        (["--max-wait", "nan"], "max_wait is nan: it must be at least 0"),
+        (["--shutdown-timeout", -1], "shutdown_timeout is -1.0: it must be at least 0"),
+        (["--root-path", "toolkit"], "root_path is 'toolkit': it begins with a slash and does not end with one"),
+        (["--root-path", "/"], "root_path is '/': it begins with a slash and does not end with one"),
+        (["--cors", "example.org"], "cors is 'example.org': an origin is https://example.org, without a path, or *"),
+        (["--allow-host", "a:80"], "allow_host is 'a:80': give the name alone"),
+        (
+            ["--access-log", "/no/such/directory/log"],
+            "the access log /no/such/directory/log cannot be written: No such",
+        ),
+    ],
+)
+def test_values_that_do_not_fit(serve, tiny_gpt, flags, sentence):
+    assert serve(tiny_gpt, *flags).startswith(sentence)
+
+
+def test_a_library_that_is_not_installed(serve, tiny_gpt, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("toolkit.serving")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert serve(tiny_gpt) == (
+        "toolkit serve needs the library uvicorn: "
+        "pip install starlette uvicorn prometheus-client python-multipart, the extra serve"
+    )
+
+
+def test_whom_it_lets_in_is_told(tiny_gpt, tmp_path, capsys):
+    from toolkit.serving.gate import read_keys
+
+    file = tmp_path / "keys"
+    file.write_text("sesame\n", encoding="utf-8")
+    file.chmod(0o644)
+    keys = read_keys(file, "other , more")
+    assert capsys.readouterr().err.startswith(f"toolkit: everybody on this machine can read the keys in {file}: chmod")
+    file.chmod(0o600)
+    assert read_keys(file, None)
+    assert capsys.readouterr().err == ""
+    assert [keys.permits(key) for key in ("sesame", "other", "more", "sesam", "", None)] == [True] * 3 + [False] * 3
+    assert (bool(read_keys(None, None)), read_keys(None, None).permits(None)) == (False, True)
+
+
+def test_flags_that_may_be_given_several_times():
+    command = parsed(["serve", "a", "b", "--cors", "https://a.b", "--cors", "*", "--allow-host", "x", "--max-n", "2"])
+    assert (command.models, command.cors, command.allow_host) == (("a", "b"), ("https://a.b", "*"), ("x",))
+    assert command.max_n == 2
