@@ -183,6 +183,14 @@ def test_contents_may_be_parts_and_letters_of_any_form(ask):
     assert one["usage"]["prompt_tokens"] == two["usage"]["prompt_tokens"]
 
 
+def test_replies_of_a_model_may_be_sent_back_whatever_they_are(ask):
+    whole = ask([user(SAID[0])], max_tokens=5)
+    silent = ask([user("Say nothing."), assistant(""), user(SAID[0])], max_tokens=5)
+    assert whole["choices"] == silent["choices"]
+    assert whole["usage"]["prompt_tokens"] == silent["usage"]["prompt_tokens"]
+    assert ask([user(SAID[0]), assistant("a\0b"), user(SAID[0])], max_tokens=1)["choices"]
+
+
 def test_a_conversation_beyond_the_context_is_refused_or_truncated(ask, server, model):
     session = model.chat(max_new_tokens=4)
     messages = []

@@ -33,12 +33,14 @@ class Scripted:
     running = waiting = restarts = 0
 
     def __init__(self, reader):
-        self.reader, self.streams, self.left, self.refusal = reader, [], [], None
+        self.reader, self.streams, self.left, self.waits, self.refusal = reader, [], [], [], None
         self.asked = asyncio.Event()
 
     def submit(self, request, wait=None, reader=None):
         if self.refusal:
             raise self.refusal
+        assert reader is self.reader
+        self.waits.append(wait)
         stream = Stream(request, self.left.append)
         stream.start()
         self.streams.append(stream)
@@ -90,11 +92,11 @@ class Client:
 def talk(tiny_gpt):
     """Runs a scene with a host, its application, and a function that makes clients."""
 
-    def run(scene):
+    def run(scene, **limits):
         async def play():
             model, _ = described_model(tiny_gpt)
             host = Scripted(LanguageModel(model, load_tokenizer(tiny_gpt)))
-            app = application({"scripted": host}, Limits(), Keys(), AccessLog(None))
+            app = application({"scripted": host}, Limits(**limits), Keys(), AccessLog(None))
             clients = []
 
             def client(body, path="/v1/completions"):
@@ -235,6 +237,26 @@ def test_prompts_of_a_list_are_with_the_engine_a_few_at_a_time(talk):
         assert [each.request.number for each in host.streams] == [*range(20)]
 
     talk(scene)
+
+
+def test_what_is_asked_for_reaches_the_engine_within_the_limits(talk):
+    async def scene(host, client):
+        client({"prompt": "I am", "max_tokens": 99, "logprobs": 4, "echo": True, "max_wait": 2, "bad_words": ["boy"]})
+        client({"prompt": "I am", "logit_bias": {"20": -100}, "temperature": 0})
+        while len(host.streams) < 2:
+            await asyncio.sleep(0)
+        one, two = (stream.request for stream in host.streams)
+        assert (one.config.max_new_tokens, two.config.max_new_tokens) == (6, 6)
+        assert (one.alternatives, one.score_prompt, two.alternatives, two.score_prompt) == (4, True, 0, False)
+        assert (one.config.samples, two.config.samples, one.config.seed is None) == (True, False, False)
+        assert (one.bad_words, two.bad_words) == (host.reader.bad_ids(["boy"]), [[20]])
+        assert host.waits == [2.0, 7.0]
+        for body, words in (({"n": 3}, "n is 3: it must be at most 2"), ({"num_beams": 5}, "at most 4")):
+            three = client({"prompt": "I am", **body})
+            await three.task
+            assert words in json.loads(three.body)["error"]["message"]
+
+    talk(scene, tokens=6, n=2, beams=4, wait=7.0)
 
 
 def test_a_real_client_that_leaves_is_not_written_to_any_more(server):

@@ -27,6 +27,7 @@ from toolkit.serving.host import Host
 from toolkit.text_model import check_length
 from toolkit.tokenization.chat_template import Message, make_template
 from toolkit.tokenization.normal_form import normal_form
+from toolkit.tokenization.tokenizer import REPLACEMENT
 
 _KIND, _CHUNK = "chat.completion", "chat.completion.chunk"
 _MOST_MESSAGES = 1024
@@ -97,7 +98,13 @@ def read_messages(value: Any, name: str) -> list[Message]:
             raise ApiError(400, f"{place} is {json_kind(message)}: it must be an object, {form}", param=place)
         given = read_fields(message, readers, _MESSAGE_REFUSED, f"{place}.")
         role, content = (require(given, each, "a role and a content", f"{place}.") for each in readers)
-        messages.append(Message(roles[role], normal_form(content)))
+        message = Message(roles[role], normal_form(content))
+        if message.role == "assistant":
+            message = Message("assistant", message.content.replace("\0", REPLACEMENT))  # as a session keeps it
+            if not message.content.strip() and messages and messages[-1].role == "user":
+                messages.pop()  # an exchange in which the model said nothing is not kept
+                continue
+        messages.append(message)
     try:
         check_conversation(messages, "the conversation")
     except DataError as error:
