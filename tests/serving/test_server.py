@@ -130,6 +130,21 @@ def test_nothing_is_lost_but_what_a_dead_process_had_begun_and_a_shutdown_waits(
     assert alive([process, newer]) == []
 
 
+def test_a_request_that_asks_its_model_several_times_is_answered_in_a_shutdown(pool, serve):
+    served = serve("en-ne").opened()
+    [process] = served.children()
+    os.kill(process, signal.SIGSTOP)
+    body = {"q": ["I am a boy."] * 40, "source": "en", "target": "ne", "details": True}
+    answer = pool.submit(served.ask, "/translate", body)
+    until(lambda: metric(served, "toolkit_running") > 0)
+    served.process.send_signal(signal.SIGTERM)
+    until(lambda: served.ask("/ready")[0] == 503)
+    os.kill(process, signal.SIGCONT)
+    status, found, _ = answer.result()
+    assert (status, len({*found["translatedText"]}), len(found["details"])) == (200, 1, 40)
+    assert served.end()[0] == 0
+
+
 @pytest.mark.parametrize("how", ["timeout", "Ctrl-C twice", "terminal closed"])
 def test_what_does_not_end_in_time_is_told_so(serve, patient_gpt, how):
     terminal, theirs = pty.openpty()

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import h11
@@ -165,21 +165,22 @@ class Server:
             await serving
 
     async def _close(self, timeout: float) -> None:
-        """Take no more requests, let those that there are end, and end the processes; at once after two signals."""
+        """Take no more requests, let those that there are end, and end the processes; at once after two signals.
+
+        A request may ask its model several times: until it has been answered, the models go on.
+        """
         self.app.state.closing = True
-        closing = asyncio.gather(*(host.close(timeout) for host in self.hosts.values()))
-        hurried = asyncio.create_task(self._signalled(2))
-        await asyncio.wait([closing, hurried], return_when=asyncio.FIRST_COMPLETED)
-        if not closing.done():
-            closing.cancel()
-            await asyncio.gather(closing, return_exceptions=True)
-            closing = asyncio.gather(*(host.close(0) for host in self.hosts.values()))
-        await closing
+        answered, hurried = asyncio.create_task(self._answered()), asyncio.create_task(self._signalled(2))
+        await asyncio.wait([answered, hurried], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         hurried.cancel()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_FLUSH):
-                while self.app.state.active:
-                    await asyncio.sleep(0.02)
+        await asyncio.gather(*(host.close(0) for host in self.hosts.values()))
+        await asyncio.wait([answered], timeout=_FLUSH)
+        answered.cancel()
+
+    async def _answered(self) -> None:
+        """Wait until all requests have been answered."""
+        while self.app.state.active:
+            await asyncio.sleep(0.02)
 
     async def _signalled(self, times: int) -> None:
         """Wait until so many signals have asked for the end."""
