@@ -42,7 +42,7 @@ class Scripted:
         assert reader is self.reader
         self.waits.append(wait)
         stream = Stream(request, self.left.append)
-        stream.start()
+        stream.sent = time.monotonic()
         self.streams.append(stream)
         self.asked.set()
         return stream
