@@ -106,9 +106,8 @@ def translated(page, text):
     go(page, "translate")
     page.do("document.querySelector('#source').select()")
     page.type(text)
-    page.until(
-        f"document.querySelector('#translate pre')?.textContent.includes({json.dumps(json.dumps(text, ensure_ascii=False))})"
-    )
+    quoted = json.dumps(json.dumps(text, ensure_ascii=False))  # as it stands in the call that is shown
+    page.until(f"document.querySelector('#translate pre')?.textContent.includes({quoted})")
     return words(page, "#target")
 
 
