@@ -4,6 +4,7 @@ import json
 import math
 import re
 import socket
+from types import SimpleNamespace
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -11,8 +12,10 @@ import pytest
 pytest.importorskip("starlette")
 
 from toolkit import load_translator
-from toolkit.serving.errors import Limits
+from toolkit.serving.errors import ApiError, Limits
+from toolkit.serving.languages import Served
 from toolkit.serving.libretranslate import _readers
+from toolkit.tokenization.languages import Languages
 
 LEAST = {"q": "I am a boy.", "source": "en", "target": "ne"}
 SEVERAL = ["I am a boy.", "", "She is here. He is there!\nGo.", "She is here."]
@@ -114,7 +117,8 @@ def test_the_same_comes_of_json_forms_and_queries(server):
     )
     multipart = f"{parts}--x--\r\n".encode()
     assert server.ask("/translate", LEAST)[1] == expected
-    assert server.ask("/translate", json.dumps(LEAST).encode(), Content_Type="text/plain")[1] == expected
+    for kind in ("text/plain", FORM["Content_Type"]):  # which curl says of all that it sends
+        assert server.ask("/translate", json.dumps(LEAST).encode(), Content_Type=kind)[1] == expected
     assert server.ask("/translate", urlencode(typed).encode(), **FORM)[1] == expected
     assert server.ask("/translate", raw, **FORM)[1] == expected  # Devanagari that nobody has encoded, as of curl -d
     assert server.ask("/translate", multipart, Content_Type="multipart/form-data; boundary=x")[1] == expected
@@ -249,6 +253,58 @@ def test_html_is_the_translation_without_tags_with_its_tags(server, translator):
     assert answer["alternatives"][1] == []
     assert "details" in refused(server, LEAST | {"format": "html", "details": True})
     assert "100 elements" in refused(server, LEAST | {"q": "<b>" * 200, "format": "html"})
+
+
+class Reader:
+    """Stands for the text side of a model that knows these languages."""
+
+    def __init__(self, *codes):
+        ids = {code: number for number, code in enumerate(codes, 10)}
+        self.tokenizer = SimpleNamespace(languages=Languages(ids) if ids else None)
+
+    def between(self, *codes):
+        return codes
+
+
+def hosts(**models):
+    """Stand for the hosts of models: by two languages, or by a list of all that one knows."""
+    found = {}
+    for name, languages in models.items():
+        reader = Reader(*languages) if isinstance(languages, list) else Reader()
+        kind = "translator" if languages is not None else "chat"
+        found[name] = SimpleNamespace(name=name, kind=kind, languages=list(languages or ()), reader=reader)
+    return found
+
+
+def test_languages_choose_the_model():
+    many = ["eng_Latn", "npi_Deva", "fra_Latn"]
+    served = hosts(one=("en", "ne"), back=("ne", "en"), other=("en", "ne"), many=many, chat=None)
+    assert Served(served).between("en", "ne").host.name == "one"
+    assert Served(served).between("ne", "en").host.name == "back"
+    assert Served(served, "other").between("en", "ne").host.name == "other"
+    direction = Served(served).between("fra_Latn", "ne")
+    assert (direction.host.name, direction.reader) == ("many", ("fra_Latn", "npi_Deva"))
+    assert Served(served, "many").between("en", "npi_Deva").reader == ("eng_Latn", "npi_Deva")
+    assert Served(served, "many").between("ne", "npi_Deva") is None  # nothing is to be done
+    assert Served(served).targets()["en"] == ["ne"]
+    assert Served(served).targets()["fra_Latn"] == ["eng_Latn", "npi_Deva"]
+    assert Served(served, "many").detected("नमस्ते") == {"confidence": 100.0, "language": "npi_Deva"}
+    for source, target, sentence in [
+        ("en", "fr", "fr is not supported"),
+        ("de", "ne", "de is not supported"),
+        ("de", "de", "de is not supported"),
+    ]:
+        with pytest.raises(ApiError, match=sentence):
+            Served(hosts(one=("en", "ne"), chat=None)).between(source, target)
+    for name, sentence in [("chat", "translates nothing"), ("two", "there is no model 'two'")]:
+        with pytest.raises(ApiError, match=sentence):
+            Served(served, name)
+    nobody = Served(hosts(chat=None))
+    assert nobody.listed() == []
+    with pytest.raises(ApiError, match="no translator is served"):
+        nobody.between("en", "ne")
+    with pytest.raises(ApiError, match="no translator is served"):
+        nobody.detected("a")
 
 
 def figure(server, name):

@@ -80,13 +80,16 @@ def _some(most: int) -> Reader:
 
 
 async def _fields(request: Request, readers: Mapping[str, Reader]) -> dict[str, Any]:
-    """Read the fields of a request: of its query, and of its body in JSON or as a form.  Raises ApiError."""
+    """Read the fields of a request: of its query, and of its body in JSON or as a form.  Raises ApiError.
+
+    An object of JSON is taken for one even where it says that it is a form, as `curl -d` does.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     given = _typed(_pairs(request.scope["query_string"], "query"), readers)
     if kind == "multipart/form-data":
         async with request.form(max_fields=_MOST_FIELDS, max_part_size=request.app.state.limits.body) as form:
             given |= _typed(form.multi_items(), readers)
-    elif kind == "application/x-www-form-urlencoded":
+    elif kind == "application/x-www-form-urlencoded" and not (await request.body()).lstrip().startswith(b"{"):
         given |= _typed(_pairs(await request.body(), "form"), readers)
     elif await request.body():
         given |= await json_object(request)
