@@ -195,7 +195,7 @@ def test_a_conversation_beyond_the_context_is_refused_or_truncated(ask, server, 
     session = model.chat(max_new_tokens=4)
     messages = []
     for number in range(30):
-        messages += [user(f"My number is {number}. " + "What do you say to it? " * 6)]
+        messages += [user(f"My number is {number}. " + "What do you say to it? " * 14)]
         expected = session.send(messages[-1]["content"])
         if expected.dropped:
             break
