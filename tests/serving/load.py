@@ -1,22 +1,24 @@
 """A server under load: many clients, mixed requests, some who leave and some who do wrong; every answer is checked.
 
     python -m tests.serving.load --clients 64 --seconds 300
-    python -m tests.serving.load --clients 8 --seconds 20 --serve --places 4 --max-queue 4
+    python -m tests.serving.load --clients 8 --seconds 20 --serve --max-places 4 --max-queue 4
+    python -m tests.serving.load --clients 16 --seconds 30 --kill 3 --reload 5
 
 Each request is first asked alone; what comes under load must be the same, log-probabilities within 1e-4. Requests are
-sent again when the server is too busy (429, 503), and counted. At the end the server gets SIGTERM. The exit code is 1
-where an answer was wrong, a request was lost, or anything was left.
+sent again when the server is too busy (429, 503), and counted; so are those that a killed model process broke off. At
+the end the server gets SIGTERM. The exit code is 1 where an answer was wrong, a request was lost, or anything was left.
 """
 
 import argparse
 import asyncio
 import json
 import os
+import signal
 import statistics
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,7 @@ class Load:
 
     def __init__(self, url: str, cases: Sequence[Case], expected: Sequence[Any], seed: int):
         self.url, self.cases, self.expected, self.seed = url, cases, expected, seed
+        self.kills = False  # whether model processes are killed meanwhile
         self.counts: Counter[str] = Counter()
         self.faults: list[str] = []
         self.firsts: dict[str, list[float]] = defaultdict(list)  # seconds to the first text, by kind
@@ -84,6 +87,9 @@ class Load:
             except (OSError, EOFError) as error:
                 self._note("lost", f"{case}: {error!r}")
                 return
+            if answer is not None and answer.streamed and _breaks_off(answer):
+                self._note("broken off", "" if self.kills else f"{case}: {answer.body[-300:]!r}")
+                continue
             if answer is None or answer.status not in hostile.BUSY:
                 break
             retry = answer.headers.get("retry-after", "")
@@ -96,6 +102,12 @@ class Load:
         self.wholes[case.kind].append(answer.seconds)
         first = first_text(answer.events()) if answer.streamed else None
         self.firsts[case.kind].append(first or answer.seconds)
+
+
+def _breaks_off(answer: Answer) -> bool:
+    """True where a stream ends with an error."""
+    _, last = answer.events()[-1]
+    return isinstance(last, dict) and "error" in last
 
 
 def wrong(case: Case, answer: Answer, expected: Any) -> str:
@@ -129,6 +141,23 @@ async def watch(served: Served, states: list[State]) -> None:
     while True:
         states.append(served.state())
         await asyncio.sleep(_WATCH)
+
+
+async def disturb(served: Served, load: Load, kill: float, reload: float) -> None:
+    """Kill a model process, and have the models read anew, every so many seconds; 0 is never."""
+
+    async def every(seconds: float, what: str, act: Callable[[], None]) -> None:
+        while seconds:
+            await asyncio.sleep(seconds)
+            act()
+            load.counts[what] += 1
+
+    rng = np.random.default_rng(load.seed)
+    load.kills = bool(kill)
+    await asyncio.gather(
+        every(kill, "killed", lambda: os.kill(int(rng.choice(served.models())), signal.SIGKILL)),
+        every(reload, "reloaded", lambda: served.process.send_signal(signal.SIGHUP)),
+    )
 
 
 async def settled(url: str, timeout: float = 60) -> dict[str, float]:
@@ -179,16 +208,18 @@ async def main() -> int:
         load.faults += [f"hostile: {each}" for each in await hostile.all_acts(served.url)]
         before, states = served.state(), []
         busy, own, begin = served.busy(), sum(os.times()[:2]), time.monotonic()
-        watching = asyncio.create_task(watch(served, states))
+        beside = [watch(served, states), disturb(served, load, arguments.kill, arguments.reload)]
+        beside = [asyncio.create_task(each) for each in beside]
         await load.run(arguments.clients, arguments.seconds)
         seconds = time.monotonic() - begin
         shares = [(now - then) / seconds for now, then in zip(served.busy(), busy, strict=False)]
         share = (sum(os.times()[:2]) - own) / seconds
-        watching.cancel()
+        for each in beside:
+            each.cancel()
         gauges = await settled(served.url)
         await asyncio.sleep(1)
         states.append(after := served.state())
-        code, left = served.end()
+        code, left = served.end(arguments.end)
         printed = served.printed()
     print(f"{arguments.clients} clients for {seconds:.1f} s: {json.dumps(load.counts)}")
     print(table(load))
@@ -202,7 +233,17 @@ async def main() -> int:
         print(printed[printed.index("Traceback") :][:4000])
     still = [name for name, value in gauges.items() if value]
     grown = after.files > before.files or after.threads > before.threads
-    return int(bool(load.faults or code or left or still or grown or load.counts["lost"] or "Traceback" in printed))
+    return int(
+        bool(
+            load.faults
+            or code not in (0, -9)
+            or left
+            or still
+            or grown
+            or load.counts["lost"]
+            or "Traceback" in printed
+        )
+    )
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -211,7 +252,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--cases", type=int, default=195, help="different requests")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kill", type=float, default=0, help="seconds after which a model process is killed, again")
+    parser.add_argument("--reload", type=float, default=0, help="seconds after which the models are read anew, again")
     parser.add_argument("--without", nargs="*", default=[], help="parts of paths that are not asked")
+    parser.add_argument("--end", choices=("SIGTERM", "SIGKILL"), default="SIGTERM", help="signal at the end")
     parser.add_argument("--serve", nargs=argparse.REMAINDER, default=[], help="further flags of toolkit serve")
     return parser
 

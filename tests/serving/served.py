@@ -85,15 +85,23 @@ class Served:
         """List its process and all below it, itself first."""
         return [self.process.pid, *(each for each in family(self.process.pid) if each != self.process.pid)]
 
+    def models(self) -> list[int]:
+        """List its processes with models."""
+        commands = ((each, Path(f"/proc/{each}/cmdline").read_bytes()) for each in self.processes()[1:])
+        return [each for each, command in commands if b"spawn_main" in command]
+
     def busy(self) -> list[float]:
         """Tell for how many seconds each process has kept a core busy."""
         return [processor_seconds([each]) for each in self.processes()]
 
-    def end(self, timeout: float = 60) -> tuple[int, list[int]]:
-        """Ask it to end by SIGTERM -> its exit code, and the processes that it leaves behind."""
+    def end(self, name: str = "SIGTERM", timeout: float = 60) -> tuple[int, list[int]]:
+        """Ask it to end by a signal -> its exit code, and the processes that it leaves behind."""
         every = self.processes()
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(getattr(signal, name))
         code = self.process.wait(timeout)
+        until = time.monotonic() + 5  # where the server itself was killed, the others find out
+        while name == "SIGKILL" and any(map(_alive, every)) and time.monotonic() < until:
+            time.sleep(0.05)
         return code, [each for each in every if _alive(each)]
 
 
