@@ -51,6 +51,15 @@ class Load:
         until = time.monotonic() + seconds
         await asyncio.gather(*(self._client(number, until) for number in range(clients)))
 
+    async def all_at_once(self) -> None:
+        """Ask for each answer once, all at once."""
+
+        async def asked(place: int) -> None:
+            async with Connection(self.url) as connection:
+                await self._ask(connection, place)
+
+        await asyncio.gather(*(asked(place) for place in range(len(self.cases))))
+
     async def _client(self, number: int, until: float) -> None:
         rng = np.random.default_rng((self.seed, number))
         async with Connection(self.url) as connection:
@@ -59,7 +68,7 @@ class Load:
                 if chance < HOSTILE:
                     self._note("hostile", await hostile.act(self.url, rng))
                 elif chance < HOSTILE + LEAVING:
-                    await self._leave(connection, self.cases[place], float(rng.exponential(0.2)))
+                    await self.leave(self.cases[place], float(rng.exponential(0.2)))
                 else:
                     await self._ask(connection, place)
 
@@ -69,10 +78,11 @@ class Load:
             self.counts["faults"] += 1
             self.faults.append(f"{what}: {fault}")
 
-    async def _leave(self, connection: Connection, case: Case, seconds: float) -> None:
+    async def leave(self, case: Case, seconds: float) -> None:
         """Ask, and close the socket after some time, unless the whole answer has come before."""
         try:
-            left = await connection.ask(case.method, case.path, case.fields, leave=seconds) is None
+            async with Connection(self.url) as connection:
+                left = await connection.ask(case.method, case.path, case.fields, leave=seconds) is None
         except (OSError, EOFError) as error:
             self._note("lost", f"{case}: {error!r}")
         else:
@@ -205,7 +215,8 @@ async def main() -> int:
         print(f"ready after {time.monotonic() - begin:.2f} s")
         cases = mixed(arguments.cases, arguments.seed, arguments.without)
         load = Load(served.url, cases, await alone(served.url, cases), arguments.seed)
-        load.faults += [f"hostile: {each}" for each in await hostile.all_acts(served.url)]
+        hostile_faults = [*await hostile.refusals(served.url), *await hostile.slow_acts(served.url)]
+        load.faults += [f"hostile: {each}" for each in hostile_faults]
         before, states = served.state(), []
         busy, own, begin = served.busy(), sum(os.times()[:2]), time.monotonic()
         beside = [watch(served, states), disturb(served, load, arguments.kill, arguments.reload)]
