@@ -34,8 +34,8 @@ from toolkit.serving.stream import Failed, ServingError, join
 # Pairs whose attention is computed between two steps at most.
 _PAIRS_AT_ONCE = 8
 _READ_BYTES = 1 << 16
-# Seconds that tokens wait for others, but the first and the last of a request: to wake an idle front took 50 µs, where
-# a step of 16 conversations took 2,000.
+# Seconds that tokens wait for others, but the first few and the last of a request: to wake an idle front took 50 µs,
+# where a step of 16 conversations took 2,000.
 _INTERVAL = 0.01
 # News of a request that do not wait: the first token is often a mark or a space, and the first letters come after it.
 _AT_ONCE = 3
