@@ -4,12 +4,19 @@ import multiprocessing
 import shutil
 import socket
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from tests.serving.conftest import needs_server
 from toolkit.cli import parsed
 from toolkit.models.storage import WEIGHTS_FILE
+
+pytest.importorskip("prometheus_client")
+from toolkit.serving import server
+from toolkit.serving.errors import Limits
+from toolkit.serving.gate import read_keys
+from toolkit.serving.replicas import QueueLimits
 
 pytestmark = needs_server
 
@@ -86,8 +93,7 @@ def test_values_that_do_not_fit(serve, tiny_gpt, flags, sentence):
 
 
 def test_a_library_that_is_not_installed(serve, tiny_gpt, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("toolkit.serving")]:
-        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "toolkit.serving.server", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert serve(tiny_gpt) == (
         "toolkit serve needs the library uvicorn: "
@@ -96,8 +102,6 @@ def test_a_library_that_is_not_installed(serve, tiny_gpt, monkeypatch):
 
 
 def test_whom_it_lets_in_is_told(tiny_gpt, tmp_path, capsys):
-    from toolkit.serving.gate import read_keys
-
     file = tmp_path / "keys"
     file.write_text("sesame\n", encoding="utf-8")
     file.chmod(0o644)
@@ -114,3 +118,62 @@ def test_flags_that_may_be_given_several_times():
     command = parsed(["serve", "a", "b", "--cors", "https://a.b", "--cors", "*", "--allow-host", "x", "--max-n", "2"])
     assert (command.models, command.cors, command.allow_host) == (("a", "b"), ("https://a.b", "*"), ("x",))
     assert command.max_n == 2
+
+
+def test_every_flag_gets_to_where_it_is_used(run, tiny_gpt, tiny_model, tmp_path, monkeypatch):
+    found = []
+
+    class Recorder:
+        def __init__(self, *settings):
+            found[:] = settings
+
+        def run(self, opened):
+            opened("http://127.0.0.1:1")
+
+    monkeypatch.setattr(server, "Server", Recorder)
+    monkeypatch.setenv("TOOLKIT_API_KEYS", "sesame")
+    flags = {
+        "port": 1,
+        "dtype": "float32",
+        "workers": 3,
+        "shutdown-timeout": 4,
+        "max-places": 5,
+        "max-queue": 6,
+        "max-wait": 7,
+        "max-connections": 8,
+        "max-body": 9,
+        "max-tokens": 10,
+        "max-n": 11,
+        "max-beams": 12,
+        "max-characters": 13,
+        "root-path": "/base",
+        "access-log": tmp_path / "log",
+        "host": "localhost",
+    }
+    words = [word for name, value in flags.items() for word in (f"--{name}", value)]
+    lines = run("serve", tiny_model, tiny_gpt, *words, "--watch", "--cors", "*", "--allow-host", "a").lines
+    hosts, settings, limits, keys, _ = found
+    assert lines[1] == "2 models: tiny (translator), tiny-gpt (language-model)"
+    assert settings == server.Settings("localhost", 1, "/base", ("a",), ("*",), 8, 4.0)
+    assert limits == Limits(body=9, tokens=10, n=11, beams=12, characters=13, wait=7.0)
+    assert keys.permits("sesame")
+    assert not keys.permits("other")
+    assert (tmp_path / "log").exists()
+    for host in hosts.values():
+        own = host._settings
+        assert (host._count, host._limits, own["places"], own["dtype"]) == (3, QueueLimits(6, 7.0), 5, "float32")
+        assert host._watch > 0
+
+
+def test_processes_are_as_many_as_cores_allow(run, tiny_gpt, tiny_model, monkeypatch):
+    counts = []
+    monkeypatch.delenv("TOOLKIT_API_KEYS", raising=False)
+    monkeypatch.setattr(
+        server,
+        "Server",
+        lambda hosts, *_: SimpleNamespace(run=lambda _: counts.append([each._count for each in hosts.values()])),
+    )
+    for cores in (1, 2, 5, 64):
+        monkeypatch.setattr("toolkit.commands.serve.available_cores", lambda cores=cores: cores)
+        assert run("serve", tiny_model, tiny_gpt).code == 0
+    assert counts == [[1, 1], [1, 1], [2, 2], [4, 4]]

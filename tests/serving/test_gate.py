@@ -1,13 +1,16 @@
 """The gate of the server: keys, origins, sizes, slow clients; what it tells of requests, and what it never tells."""
 
 import base64
+import errno
 import gzip
 import hashlib
 import json
+import os
 import re
 import socket
 import time
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,8 @@ from tests.serving.conftest import PATIENCE, Served, needs_server, until
 
 pytest.importorskip("prometheus_client")
 from prometheus_client.parser import text_string_to_metric_families
+
+from toolkit.serving.metrics import AccessLog
 
 pytestmark = needs_server
 
@@ -271,3 +276,26 @@ def test_the_log_has_a_line_for_each_request_and_nothing_of_what_it_says(gate, l
     text = log.read_text("utf-8")
     for secret in (SECRET, SECRET.split()[0], FILE_KEY, OTHER_KEY, *([written] if len(written) > 5 else [])):
         assert secret not in text
+
+
+def test_the_log_is_opened_anew_and_a_full_disk_is_told_once(tmp_path, capsys):
+    path, moved = tmp_path / "log", tmp_path / "log.1"
+    log = AccessLog(str(path))
+    log.write({"id": "first"})
+    path.rename(moved)
+    log.write({"id": "नाम"})
+    log.reopen()
+    log.write({"id": "third"})
+    log.close()
+    log.write({"id": "nobody keeps it"})
+    found = [[json.loads(line)["id"] for line in each.read_text("utf-8").splitlines()] for each in (moved, path)]
+    assert found == [["first", "नाम"], ["third"]]
+    if Path("/dev/full").exists():
+        log = AccessLog("/dev/full")
+        for _ in range(3):
+            log.write({"id": "lost"})
+        log.close()
+        assert capsys.readouterr().err == (
+            "toolkit: the access log /dev/full cannot be written, and the server goes on without it: "
+            f"{os.strerror(errno.ENOSPC)}\n"
+        )

@@ -21,6 +21,7 @@ pytestmark = [needs_server, pytest.mark.skipif(not Path("/proc/self/task").exist
 SHORT = {"prompt": "I am", "max_tokens": 4, "min_tokens": 4, "temperature": 0}
 # So much that it does not end by itself while a test waits for something else.
 LONG = {"prompt": "I am", "max_tokens": 4000, "min_tokens": 4000, "n": 16, "temperature": 1, "seed": 1}
+ORIGIN = "https://app.example"
 # The terminal that is the standard input becomes the one that controls the server.
 AT_A_TERMINAL = "import fcntl, os, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
 
@@ -73,6 +74,17 @@ def events(served, body):
 
     found = lines()
     return next(found), found
+
+
+def preflight(served, origin):
+    """Ask as a browser does before it sends what a page of another origin wants to send."""
+    connection = http.client.HTTPConnection(served.address.removeprefix("http://"), timeout=60)
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type"}
+    with contextlib.closing(connection):
+        connection.request("OPTIONS", "/v1/chat/completions", headers={"Origin": origin, **asked})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, answer.headers["access-control-allow-origin"]
 
 
 def test_nothing_is_lost_but_what_a_dead_process_had_begun_and_a_shutdown_waits(pool, serve, tiny_gpt, tmp_path):
@@ -187,7 +199,7 @@ def test_ctrl_c_while_models_are_read_leaves_nothing(serve, tiny_gpt):
     assert alive(processes) == []
 
 
-def test_a_port_that_is_given_is_taken_and_the_browser_is_opened(serve, tiny_gpt, tmp_path):
+def test_a_port_that_is_given_is_taken_the_browser_is_opened_and_an_origin_is_let_in(serve, tiny_gpt, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -195,11 +207,24 @@ def test_a_port_that_is_given_is_taken_and_the_browser_is_opened(serve, tiny_gpt
     browser = tmp_path / "browser"
     browser.write_text(f"#!/bin/sh\necho $1 > {note}.part\nmv {note}.part {note}\n", encoding="utf-8")
     browser.chmod(0o755)
-    served = serve(tiny_gpt, "--port", port, "--host", "0.0.0.0", "--open", BROWSER=f"{browser} %s").opened()
+    where = ("--port", port, "--host", "0.0.0.0", "--cors", ORIGIN, "--cors", "http://localhost:3000")
+    served = serve(tiny_gpt, *where, "--open", BROWSER=f"{browser} %s").opened()
     assert served.address == f"http://127.0.0.1:{port}"
     until(note.exists)
     assert note.read_text("utf-8") == f"{served.address}/\n"
     assert served.ask("/health", Host="any.name.example")[0] == 200
+    for path, body, status in (
+        ("/v1/completions", SHORT, 200),
+        ("/v1/completions", {"n": "x"}, 400),
+        ("/x", None, 404),
+    ):
+        found, _, told = served.ask(path, body, Origin=ORIGIN)
+        assert (found, told["access-control-allow-origin"]) == (status, ORIGIN)
+        assert "X-Request-Id" in told["access-control-expose-headers"]
+    status, _, told = served.ask("/v1/completions", SHORT, Origin="https://other.example")
+    assert (status, "access-control-allow-origin" in told) == (403, False)
+    assert preflight(served, ORIGIN) == (200, ORIGIN)
+    assert preflight(served, "https://other.example") == (400, None)
     code, _, errors = served.end()
     assert (code, errors.splitlines()) == (
         0,

@@ -51,7 +51,12 @@ def application(
     middleware = [Middleware(Gate, **gate)]
     if origins:
         shown = ["X-Request-Id", "Retry-After"]
-        cors = {"allow_methods": ["GET", "POST"], "allow_headers": ["*"], "expose_headers": shown}
+        cors = {
+            "allow_methods": ["GET", "POST"],
+            "allow_headers": ["*"],
+            "expose_headers": shown,
+            "allow_private_network": True,
+        }
         middleware.insert(0, Middleware(CORSMiddleware, allow_origins=list(origins), **cors))
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=dict.fromkeys(errors, _told))
     app.state.hosts, app.state.limits, app.state.keys = hosts, limits, keys

@@ -175,7 +175,7 @@ class Gate:
         if "*" in self._origins or origin in self._origins:
             return ""
         if origin is not None:
-            return "" if urlsplit(origin).netloc == headers.get("host") else f"a page of {origin:.100}"
+            return "" if urlsplit(origin).netloc == headers.get("host", "").lower() else f"a page of {origin:.100}"
         embedded = headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-dest") != "document"
         return "a page elsewhere" if embedded else ""
 

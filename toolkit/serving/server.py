@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import h11
@@ -202,7 +202,8 @@ class Server:
         for name, action in {**actions, "SIGHUP": hang_up}.items():
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, action)
+                with suppress(NotImplementedError):  # on Windows, where Ctrl-C is an exception
+                    loop.add_signal_handler(number, action)
 
     def _stop(self) -> None:
         self._asked += 1
