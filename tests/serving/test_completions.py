@@ -127,9 +127,12 @@ def test_a_seed_that_was_drawn_is_told_and_writes_the_same(ask):
     assert "seed" not in ask(prompt="Once", max_tokens=10, temperature=0)
 
 
-def test_the_best_of_several_are_those_of_the_library(ask, stories):
-    expected = stories.generate_n("Once upon a time", num_return_sequences=5, max_new_tokens=15, seed=4)
-    answer = ask(prompt="Once upon a time", max_tokens=15, seed=4, n=2, best_of=5)
+@pytest.mark.parametrize("more", [{}, {"length_penalty": 0.0, "temperature": 1.5}, {"stop": ["."]}])
+def test_the_best_of_several_are_those_of_the_library(ask, stories, more):
+    settings = {"max_new_tokens": 15, "seed": 4, **more}
+    settings["stop_strings"] = settings.pop("stop", [])
+    expected = stories.generate_n("Once upon a time", num_return_sequences=5, **settings)
+    answer = ask(prompt="Once upon a time", max_tokens=15, seed=4, n=2, best_of=5, **more)
     assert [each["text"] for each in answer["choices"]] == [each.text for each in expected[:2]]
     assert [each["index"] for each in answer["choices"]] == [0, 1]
     assert answer["usage"]["completion_tokens"] == sum(len(each.ids) for each in expected)

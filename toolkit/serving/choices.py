@@ -91,9 +91,8 @@ class Choice:
         self._told = last
         return text, self.tokens[first:last]
 
-    @property
-    def score(self) -> float:
-        """The mean log-probability of its tokens, by which the best of several are chosen."""
+    def score(self, length_penalty: float) -> float:
+        """Compute by what the best of several are chosen, as the library sorts them."""
         return (
             hypothesis_of([], [each.log_prob for each in self.written], 1.0, True).score if self.written else -math.inf
         )

@@ -161,7 +161,8 @@ class Work:
         count, found = self.generation.count, []
         choices = job.choices
         if len(choices) > count:  # the best of them
-            choices = sorted(choices, key=lambda choice: -choice.score)[:count]
+            power = self.generation.config.length_penalty
+            choices = sorted(choices, key=lambda choice: -choice.score(power))[:count]
         for place, each in enumerate(choices):
             given = self._given.get((job.number, place))
             if given is None:
