@@ -23,9 +23,9 @@ from toolkit.serving.stream import CLOSING
 _OPEN = ("/", "/health", "/ready", "/languages", "/frontend/settings", "/translate", "/detect")
 # The body of a request must be here in so many seconds, and one more for each so many bytes of it that have come.
 _BODY_SECONDS, _BYTES_A_SECOND = 30.0, 4096
-# Of the body of a request that is refused, so much is thrown away before the answer, in at most so many seconds: a
-# client that is still sending when the connection is closed would not see the answer.
-_THROWN_AWAY, _THROWING_SECONDS = 1 << 25, 5.0
+# Of the body of a request that is refused, so much is thrown away before the answer, in at most so many seconds and
+# until nothing comes for so long: a client that still sends when the connection is closed would not see the answer.
+_THROWN_AWAY, _THROWING_SECONDS, _IDLE_SECONDS = 1 << 25, 5.0, 0.5
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}\Z", re.ASCII)
 _LONGEST_PATH = 200  # letters, in the log
 
@@ -213,7 +213,7 @@ async def _throw_away(receive: Receive, headers: Mapping[str, str]) -> None:
     count, deadline = 0, time.monotonic() + _THROWING_SECONDS
     while count < _THROWN_AWAY:
         try:
-            async with asyncio.timeout(max(deadline - time.monotonic(), 0)):
+            async with asyncio.timeout(min(max(deadline - time.monotonic(), 0), _IDLE_SECONDS)):
                 message = await receive()
         except TimeoutError:
             return
