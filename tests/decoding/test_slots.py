@@ -16,7 +16,7 @@ class Told:
     """A cache of places with one module, and beside it the keys that each sequence of each place was told."""
 
     def __init__(self, places, beams):
-        self.cache, self.owner, self.beams = SlotCache(places, beams, MOST * beams, np.float64), object(), beams
+        self.cache, self.owner, self.beams = SlotCache(places, beams, 40, MOST * beams, np.float64), object(), beams
         self.texts = [[[] for _ in range(beams)] for _ in range(places)]
         self.generator = np.random.default_rng(0)
 
@@ -122,7 +122,7 @@ def test_beams_that_have_read_by_themselves_share_a_place():
 
 def test_what_a_place_that_is_not_written_holds_stays():
     told = Told(3, 1)
-    told.read([0, 1], [128, 3])  # the whole capacity
+    told.read([0, 1], [40, 3])  # the whole capacity
     told.cache.join(1)
     for _ in range(5):
         told.step()
@@ -131,7 +131,7 @@ def test_what_a_place_that_is_not_written_holds_stays():
 
 
 def test_common_prefixes():
-    cache = SlotCache(4, 1, 10, np.float64)
+    cache = SlotCache(4, 1, 10, 10, np.float64)
     for place, ids in ((1, [5, 6, 7]), (2, [5, 6, 8, 9]), (3, [0, 0])):
         cache.wrote(place, np.array(ids))
     assert cache.common_prefixes(np.array([5, 6, 8])).tolist() == [0, 2, 3, 0]
@@ -141,7 +141,7 @@ def test_common_prefixes():
 
 
 def test_memories_of_texts_that_join_later():
-    cache, owner = SlotCache(3, 1, 10, np.float64), object()
+    cache, owner = SlotCache(3, 1, 10, 10, np.float64), object()
 
     def remember(lengths, places, first):
         rows = Rows(np.array(lengths))
@@ -162,11 +162,11 @@ def test_memories_of_texts_that_join_later():
     cache.active[[0, 2]] = 1
     cache.arrange(3)
     assert (seen(0), seen(2)) == ([12, 13, 14, 15], [10, 11])
-    remember([40], [1], 50)  # for which there is no room yet
+    remember([100], [1], 50)  # for which there is no room yet
     assert cache.version > version
     cache.active[1] = 1
     cache.arrange(3)
-    assert (seen(0), seen(1), seen(2)) == ([12, 13, 14, 15], [*range(50, 90)], [10, 11])
+    assert (seen(0), seen(1), seen(2)) == ([12, 13, 14, 15], [*range(50, 150)], [10, 11])
     cache.active[1] = 0
     remember([1], [2], 90)
     cache.arrange(3)
@@ -179,7 +179,7 @@ def test_memories_of_texts_that_join_later():
 
 
 def test_sizes_are_few():
-    cache = SlotCache(100, 1, 10, np.float64)
+    cache = SlotCache(100, 1, 10, 10, np.float64)
     sizes = {cache.size_for(texts) for texts in range(1, 101)}
     assert len(sizes) == 15
     assert all(texts <= cache.size_for(texts) <= max(1.5 * texts, texts + 15) for texts in range(1, 101))

@@ -17,6 +17,9 @@ from toolkit.nn.tape import Tape
 
 # What was read is kept for later prompts in more places than are written to, but not in more bytes than this.
 _KEPT_BYTES = 64 << 20
+# There is room for so much from the beginning, because it takes no memory before it is used, and copying it later would
+# hold up all who write; and in a larger model, for so many entries of each place.
+_ROOM_BYTES, _FIRST_ENTRIES = 256 << 20, 128
 # Copying an entry takes as long as attending to so many, and texts go on for so many steps before others come or go.
 _SWAP, _SOON = 4, 8
 
@@ -29,14 +32,16 @@ class Lane:
     """
 
     def __init__(self, model: Seq2Seq | GPT, width: int, writing: int, packed: PackedWeights, pool: Pool):
-        context, dtype = model.config.max_length, model.output.table.data.dtype.type
+        config, dtype = model.config, model.output.table.data.dtype.type
         places, self._keeps = writing, isinstance(model, GPT) and width == 1
+        heads = (getattr(config, "num_key_value_heads", 0) or config.num_heads) * config.head_width
+        layers = config.layers if isinstance(model, GPT) else config.decoder_layers
+        of_entry = 2 * heads * layers * np.dtype(dtype).itemsize
         if self._keeps:
-            config = model.config
-            heads = (config.num_key_value_heads or config.num_heads) * config.head_width
-            of_place = 2 * heads * config.layers * context * np.dtype(dtype).itemsize
-            places += max(1, min(writing, _KEPT_BYTES // of_place))
-        self.cache = SlotCache(places, width, width * context, dtype)
+            places += max(1, min(writing, _KEPT_BYTES // (of_entry * config.max_length)))
+        most = width * config.max_length
+        first = min(max(_FIRST_ENTRIES, _ROOM_BYTES // (places * of_entry)), most)
+        self.cache = SlotCache(places, width, first, most, dtype)
         self._model, self._tape = model, Tape(memory=pool)
         self._step = Step(model, self.cache, packed, pool)
         self._seats: list[Seat | None] = [None] * places

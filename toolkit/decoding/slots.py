@@ -14,8 +14,7 @@ from toolkit.functional.arrays import Array
 from toolkit.nn.module import Module
 from toolkit.nn.rows import Rows
 
-_FIRST_ENTRIES = 128  # of each place: more come with the first text that needs them
-_MEMORY_STEP = 32
+_FIRST_MEMORY = 64  # rows of a memory that there is room for at first
 PART = 8  # places that attend to as many entries as the longest of them has
 # A step goes through so many places, or a multiple of 16: each number has a recording of its own.
 _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -27,19 +26,19 @@ class SlotCache:
     To a step it is a `Cache` of the first `texts` places. Every one of them takes part in every step; one in which
     nothing is written now puts the keys and values behind those that it holds, where they are written over.
 
-    most: entries of a place, at most. dtype: of the masks, the model's.
+    first, most: entries of a place, at first and at most. dtype: of the masks, the model's.
     """
 
     comes_again = True  # the number of texts, with the same version
     all_equal = False  # positions differ
 
-    def __init__(self, places: int, width: int, most: int, dtype: type):
+    def __init__(self, places: int, width: int, first: int, most: int, dtype: type):
         self.width, self._most, self._dtype = width, most, dtype
         self.texts, self.version = 0, 0
         self.held = np.zeros(places, np.int64)  # entries in use
         self.counts = np.zeros(places, np.int64)  # tokens of each sequence: as many, with one sequence
         self.active = np.zeros(places, np.int64)  # 1 where something is written now
-        self._capacity = min(_FIRST_ENTRIES, most)
+        self._capacity = first
         self._layers: dict[Module, Array] = {}  # (P, capacity + W, 2·D): the last W are for places that are full
         # (P, W, capacity + W): 1 where a sequence has read an entry. An idle one reads the first.
         self._read = np.zeros((places, width, self._capacity + width), dtype)
@@ -216,7 +215,7 @@ class SlotCache:
         rows, places = self._joining
         memory = self._memories.get(owner)
         if memory is None or memory.shape[3] < rows.longest:
-            room = rows.longest + -rows.longest % _MEMORY_STEP
+            room = max(rows.longest, _FIRST_MEMORY if memory is None else 2 * memory.shape[3])
             shape = len(self.held), 2, key.shape[1], room, key.shape[2]
             self.version += memory is not None
             memory = np.zeros(shape, key.dtype) if memory is None else _grown(memory, shape)
