@@ -25,7 +25,8 @@ LIGHT = """
 import importlib, pkgutil, runpy, sys
 from pathlib import Path
 
-MISSING = "datasets pyarrow pandas huggingface_hub fsspec aiohttp httpx yaml tokenizers matplotlib torch transformers"
+MISSING = "datasets pyarrow pandas huggingface_hub fsspec aiohttp httpx yaml tokenizers matplotlib torch transformers "
+MISSING += "starlette uvicorn h11 anyio prometheus_client python_multipart multipart"
 
 
 class Blocked:
@@ -39,7 +40,7 @@ import toolkit
 from toolkit.cli import main
 
 for module in pkgutil.walk_packages(toolkit.__path__, "toolkit."):
-    if not module.name.endswith("__main__"):
+    if not module.name.endswith("__main__") and not module.name.startswith("toolkit.serving."):
         importlib.import_module(module.name)
 recipe, model, gpt, sizes, *commands = sys.argv[1:]
 for line in commands:

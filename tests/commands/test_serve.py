@@ -1,24 +1,33 @@
 """toolkit serve: what keeps it from starting is told in one sentence, and nothing is left behind."""
 
 import multiprocessing
+import re
 import shutil
 import socket
 import sys
+from dataclasses import fields
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import toolkit
 from tests.serving.conftest import needs_server
 from toolkit.cli import parsed
+from toolkit.commands.serve import Serve
 from toolkit.models.storage import WEIGHTS_FILE
 
 pytest.importorskip("prometheus_client")
 from toolkit.serving import server
+from toolkit.serving.engine import Figures
 from toolkit.serving.errors import Limits
 from toolkit.serving.gate import read_keys
+from toolkit.serving.metrics import Metrics
 from toolkit.serving.replicas import QueueLimits
 
 pytestmark = needs_server
+
+README = Path(toolkit.__file__).parent / "serving" / "README.md"
 
 
 @pytest.fixture
@@ -177,3 +186,28 @@ def test_processes_are_as_many_as_cores_allow(run, tiny_gpt, tiny_model, monkeyp
         monkeypatch.setattr("toolkit.commands.serve.available_cores", lambda cores=cores: cores)
         assert run("serve", tiny_model, tiny_gpt).code == 0
     assert counts == [[1, 1], [1, 1], [2, 2], [4, 4]]
+
+
+def test_the_readme_has_every_flag_and_every_default():
+    flags = {f"--{each.name.replace('_', '-')}": each.default for each in fields(Serve) if each.init}
+    lines = README.read_text("utf-8").splitlines()
+    rows = "\n".join(line for line in lines if line.startswith("| "))
+    assert {flag for flag in flags if flag not in rows} == {"--models"}
+    told = "\n".join(line for line in lines if "toolkit serve " in line or line.startswith("| `--"))
+    assert {*re.findall(r"(?<!-)--[a-z][a-z-]+[a-z]", told)} - {"--max"} <= flags.keys()
+    limits = "\n".join(line for line in rows.splitlines() if "--max-" in line)
+    for flag, default in flags.items():
+        if flag.startswith("--max-"):
+            shown = "1 MiB" if flag == "--max-body" else f"{int(default):,}"
+            assert re.search(rf"\b{shown}\b.*{flag}\b", limits), flag
+
+
+def test_the_readme_names_every_metric():
+    class Nobody:
+        figures, running, waiting, restarts, ready = Figures(), 0, 0, 0, True
+
+    text = README.read_text("utf-8")
+    names = re.findall(r"^# TYPE (\w+) ", Metrics({"nobody": Nobody()}).text().decode(), re.MULTILINE)
+    for name in {name.removesuffix("_created") for name in names}:
+        short = f"…{name.removeprefix('toolkit_').removesuffix('_total')}…"
+        assert name in text or short in text or name.startswith("toolkit_process_")
