@@ -159,6 +159,8 @@ def test_translations_are_those_of_the_library(server, translator, settings):
 def test_lengths_are_those_of_the_library(server, translator):
     answer = server.ask("/translate", LEAST | {"max_tokens": 3, "min_tokens": 2})[1]
     assert answer["translatedText"] == translator.translate(LEAST["q"], max_new_tokens=3, min_new_tokens=2)
+    assert server.ask("/translate", LEAST | {"max_tokens": 4096})[1] == {"translatedText": "म केटा हुँ।"}  # it has less
+    assert refused(server, LEAST | {"min_tokens": 4000}) == "min_tokens is 4000: this model writes at most 256 tokens"
 
 
 @pytest.mark.parametrize("settings", [{"num_beams": 4}, {"do_sample": True, "seed": 3, "temperature": 1.5}], ids=str)

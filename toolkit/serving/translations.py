@@ -4,13 +4,14 @@ import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolkit.decoding import GenerationConfig, Hypothesis
 from toolkit.decoding.continuous import Request
 from toolkit.outputs import Translation
 from toolkit.serving.answers import computed
+from toolkit.serving.errors import ApiError
 from toolkit.serving.host import Host
 from toolkit.serving.stream import Busy
 from toolkit.translation_reader import Prepared
@@ -46,6 +47,7 @@ class Work:
 
     async def run(self) -> list[list[Translation]]:
         """Translate -> of every text, its translations, best first.  Where a sentence fails, so does all of it."""
+        self.config = _possible(self.config, self.reader.model.config.max_length)
         length = sum(map(len, self.texts))
         prepared = await computed(length, self._prepared)
         self.prompt_tokens = sum(map(len, prepared.sentences))
@@ -64,12 +66,14 @@ class Work:
     async def _found(self, prepared: Prepared) -> list[list[Hypothesis]]:
         """Have every sentence translated, several at a time, in their order."""
         found: dict[int, list[Hypothesis]] = {}
+        asked: set[int] = set()
         left = list(reversed(range(len(prepared.sentences))))
         config = widened(self.config)
 
         async def work() -> None:
             while left:
                 place = left.pop()
+                asked.add(place)
                 request = Request(
                     0,
                     prepared.sentences[place],
@@ -82,10 +86,12 @@ class Work:
                 try:
                     found[place] = await self._one(request)
                 except Busy:
-                    if not found:  # nothing has been done for nothing
+                    if not found and len(asked) == 1:
                         raise
-                    left.append(place)
+                    left.append(place)  # some are done, or have their place, which this one may get
+                    asked.discard(place)
                     await asyncio.sleep(_PAUSE)
+                asked.discard(place)
 
         tasks = [asyncio.create_task(work()) for _ in range(min(_TOGETHER, len(left)))]
         try:
@@ -124,6 +130,14 @@ class Work:
             for (place, number), each in zip(some, self.reader.aligned(sources, targets, maps), strict=True):
                 groups[place][number] = each
         return groups
+
+
+def _possible(config: GenerationConfig, most: int) -> GenerationConfig:
+    """Cut what may be written to what the model can write.  Raises ApiError where more than that must be."""
+    if config.min_new_tokens > most:
+        message = f"min_tokens is {config.min_new_tokens}: this model writes at most {most} tokens"
+        raise ApiError(400, message, param="min_tokens")
+    return config if (config.max_new_tokens or 0) <= most else replace(config, max_new_tokens=most)
 
 
 def detail(found: Translation) -> dict[str, Any]:
