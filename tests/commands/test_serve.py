@@ -188,6 +188,20 @@ def test_processes_are_as_many_as_cores_allow(run, tiny_gpt, tiny_model, monkeyp
     assert counts == [[1, 1], [1, 1], [2, 2], [4, 4]]
 
 
+def test_it_serves_where_nobody_can_read_what_it_prints(run, tiny_gpt, monkeypatch):
+    opened = []
+
+    def serve(opening):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", None)
+            opening("http://127.0.0.1:1")
+            opened.append(True)
+
+    monkeypatch.setattr(server, "Server", lambda *_: SimpleNamespace(run=serve))
+    assert run("serve", tiny_gpt) == (0, "", "")
+    assert opened == [True]
+
+
 def test_the_readme_has_every_flag_and_every_default():
     flags = {f"--{each.name.replace('_', '-')}": each.default for each in fields(Serve) if each.init}
     lines = README.read_text("utf-8").splitlines()

@@ -2,8 +2,8 @@
 
 import os
 import re
-import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, UseAppendAction, arg
 
+from toolkit.commands.console import emit
 from toolkit.commands.flags import Dtype
 from toolkit.display import counted, tell
 from toolkit.errors import ConfigError, DataError
@@ -171,12 +172,14 @@ class Serve:
         return hosts
 
     def _opened(self, address: str) -> None:
-        sys.stdout.write(
-            f"{address}/ is the page; clients of OpenAI's API: {address}/v1, of LibreTranslate's: {address}\n"
-            f"{counted(len(self._served), 'model')}: {', '.join(self._served)}\n"
-            "Ctrl-C ends it\n"
-        )
-        sys.stdout.flush()
+        with suppress(DataError):  # it goes on where nobody can read that
+            emit(
+                [
+                    f"{address}/ is the page; clients of OpenAI's API: {address}/v1, of LibreTranslate's: {address}",
+                    f"{counted(len(self._served), 'model')}: {', '.join(self._served)}",
+                    "Ctrl-C ends it",
+                ]
+            )
         if self._is_open:
             tell("toolkit: everybody who reaches this machine can use the server: --api-keys FILE asks for a key")
         if self.open:
