@@ -344,12 +344,12 @@ def test_weights_that_cannot_be_read_and_a_process_that_dies_are_told_at_the_sta
     found = Host(path, processes=2)
     weights = (path / "model.safetensors").read_bytes()
     (path / "model.safetensors").write_bytes(weights[:-8])
-    before = multiprocessing.active_children()
+    before = {*multiprocessing.active_children()}
     with pytest.raises(ModelError, match=r"model\.safetensors"):
         runner(found.start())
     with pytest.raises(Died, match="has ended while it read the model"):
         runner(Host(tiny_gpt, batch=Doomed).start())
-    assert multiprocessing.active_children() == before
+    assert {*multiprocessing.active_children()} == before
 
 
 FRONT = """
