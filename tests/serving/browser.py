@@ -15,7 +15,7 @@ FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-domain-reliability",
     "--no-default-browser-check", "--disable-default-apps", "--disable-breakpad", "--metrics-recording-only",
-    "--disable-dev-shm-usage", "--hide-scrollbars", "--force-prefers-no-reduced-motion",
+    "--disable-dev-shm-usage", "--hide-scrollbars",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--remote-debugging-pipe",
 )  # fmt: skip
 # The browser reads commands from file descriptor 3 and writes to 4.
@@ -160,7 +160,8 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[scheme])
 
-    def picture(self, path, whole=True):
-        """Write a picture of the page, or of what is seen of it, as PNG."""
-        data = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
+    def picture(self, path):
+        """Write a picture of what is seen of the page, as PNG."""
+        self.do("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # it is drawn
+        data = self.send("Page.captureScreenshot", format="png")["data"]
         path.write_bytes(base64.b64decode(data))
