@@ -24,7 +24,10 @@ from toolkit.serving.metrics import AccessLog
 pytestmark = needs_server
 
 # Whoever is slow is slow after a third of a second.
-IMPATIENT = "import toolkit.serving.gate as g, toolkit.serving.server as s; g._BODY_SECONDS = s._HEADER_SECONDS = 0.3"
+IMPATIENT = """
+import toolkit.serving.gate as gate, toolkit.serving.server as server
+gate._BODY_SECONDS = server._HEADER_SECONDS = server._UNREAD_SECONDS = 0.3
+"""
 FILE_KEY, OTHER_KEY = "of-the-file", "of-the-environment"
 BODY, CONNECTIONS = 5000, 12
 SECRET = "nobody reads this"
@@ -150,6 +153,23 @@ def test_whoever_is_slow_is_cut_off(gate):
         assert "not come within 0.3 seconds" in error_in(answer)["message"]
     twice = sent(gate, head(Connection="keep-alive"), b"GET", wait=0.05)  # the second request is the slow one
     assert [status_of(answer) for answer in re.split(rb"(?=HTTP/1.1)", twice)[1:]] == [200, 408]
+
+
+def test_whoever_does_not_read_is_cut_off(gate):
+    host, port = gate.address.removeprefix("http://").split(":")
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((host, int(port)))
+        connection.sendall(head("GET /", Connection="keep-alive") * 200)  # 16 MB of answers
+
+        def closed():
+            try:
+                connection.send(b"\r\n")
+            except OSError:
+                return True
+            return False
+
+        until(closed)
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,9 @@ from toolkit.serving.host import Host
 from toolkit.serving.metrics import AccessLog
 from toolkit.serving.stream import ServingError
 
-# Seconds: for the headers of a request, for a connection without one, for answers to be written when all has ended.
-_HEADER_SECONDS, _KEEP_ALIVE, _FLUSH = 15.0, 30, 5.0
+# Seconds: for the headers of a request, for a connection without one, for a client to read what fills all buffers, for
+# answers to be written when all has ended.
+_HEADER_SECONDS, _KEEP_ALIVE, _UNREAD_SECONDS, _FLUSH = 15.0, 30, 120.0, 2.0
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -48,10 +49,11 @@ class Settings:
 
 
 class Protocol(H11Protocol):
-    """HTTP, for no more connections than there may be, and for no longer than the headers of a request may take."""
+    """HTTP, for no more connections than there may be, and no longer than clients may take to write and to read."""
 
     most = 512
     _timer: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
@@ -71,7 +73,16 @@ class Protocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        self._stop_unread()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(_UNREAD_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_unread()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP; in the middle of an answer there is nothing to say."""
@@ -92,6 +103,11 @@ class Protocol(H11Protocol):
             lines = [f"{name}: {value}\r\n" for name, value in {**fields, **refusal.headers}.items()]
             self.transport.write(f"HTTP/1.1 {refusal.status} {reason}\r\n{''.join(lines)}\r\n".encode() + body)
         self.transport.close()
+
+    def _stop_unread(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -160,11 +176,11 @@ class Server:
                 await asyncio.gather(loading, return_exceptions=True)
         finally:
             stopped.cancel()
-            await self._close(settings.shutdown_timeout)
+            await self._close(settings.shutdown_timeout, server)
             server.should_exit = True
             await serving
 
-    async def _close(self, timeout: float) -> None:
+    async def _close(self, timeout: float, server: uvicorn.Server) -> None:
         """Take no more requests, let those that there are end, and end the processes; at once after two signals.
 
         A request may ask its model several times: until it has been answered, the models go on.
@@ -175,6 +191,10 @@ class Server:
         hurried.cancel()
         await asyncio.gather(*(host.close(0) for host in self.hosts.values()))
         await asyncio.wait([answered], timeout=_FLUSH)
+        if not answered.done():  # somebody does not read
+            for connection in [*server.server_state.connections]:
+                connection.transport.abort()
+            await asyncio.wait([answered], timeout=_FLUSH)
         answered.cancel()
 
     async def _answered(self) -> None:
