@@ -217,7 +217,11 @@ class _Asked:
         found = await work.run()
         if self._html:
             groups = iter(found)
-            return [(self._pages(page, [*islice(groups, len(page.texts))]), {}) for page in pages]
+            parts = [[*islice(groups, len(page.texts))] for page in pages]
+            return [
+                (await computed(len(text), self._pages, page, part), {})
+                for text, page, part in zip(own, pages, parts, strict=True)
+            ]
         return [
             (self._texts_of(text, each), self._detail(direction, work, each))
             for text, each in zip(own, found, strict=True)

@@ -91,6 +91,11 @@ def _is_kept(tag: str) -> bool:
     return given.get("translate") == "no" or "notranslate" in given.get("class", "").split()
 
 
+def _check_depth(depth: int) -> None:
+    if depth > _DEEPEST:
+        raise DataError(f"the HTML has more than {_DEEPEST} elements in each other")
+
+
 class _Text:
     """A text between two blocks of a page, and its elements; it is built piece by piece."""
 
@@ -100,6 +105,7 @@ class _Text:
         self._space = ""  # before the next word
         self._fresh: list[Element] = []  # atoms that no word has followed
         self._stack = [Element(0)]
+        self._begun = 0  # elements that have begun before it
 
     root = property(lambda self: self._stack[0])
 
@@ -116,9 +122,8 @@ class _Text:
             if atom:
                 each.spaced = bool(self._space), False
                 self._fresh.append(each)
-            elif len(self._stack) > _DEEPEST:
-                raise DataError(f"the HTML has more than {_DEEPEST} elements in each other")
             else:
+                _check_depth(len(self._stack))
                 self._stack.append(each)
         self.raw += raw
 
@@ -149,6 +154,8 @@ class _Text:
         elif len(self._stack) > 1:  # not well-formed
             self._stack[-1].parts.append(Element(place, raw, end=place, atom=True))
         else:  # it has begun before this text
+            self._begun += 1
+            _check_depth(self._begun)
             root.parts = [Element(0, "", raw, name, place, root.parts)]
 
     def finish(self) -> None:

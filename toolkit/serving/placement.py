@@ -5,7 +5,7 @@ of the translation, as an image, stands behind the word that it stood behind.
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, field
 from html import escape
 
@@ -140,13 +140,12 @@ class Placement:
             elif own and part.outer[1]:
                 high = _edge([*targets.get(number, ())], low, high, -1)
                 found[number] = range(high, run.stop)
-        taken: list[int] = []  # first words of runs
+        taken: list[tuple[int, int]] = []  # first words of runs, and those behind them
         for number in sorted(targets.keys() - found.keys(), key=lambda each: (-len(targets[each]), each)):
-            own = [each for each in targets[number] if low <= each < high]
-            own = [each for each in own if not any(each in found[other] for other in found)]
+            own = [each for each in targets[number] if low <= each < high and not _is_taken(each, taken)]
             if own:
                 found[number] = _densest(own, taken)
-                taken = sorted([*taken, found[number].start])
+                insort(taken, (found[number].start, found[number].stop))
         return {number: each for number, each in found.items() if each}
 
     def _trimmed(self, part: Element, own: range, run: range, place: tuple[int, int]) -> tuple[int, int]:
@@ -193,12 +192,18 @@ def _edge(targets: list[int], low: int, high: int, step: int) -> int:
     return edge
 
 
-def _densest(targets: list[int], taken: list[int]) -> range:
+def _is_taken(word: int, taken: list[tuple[int, int]]) -> bool:
+    """Say if a word is within one of these runs, which are sorted."""
+    before = bisect_left(taken, (word + 1,)) - 1
+    return before >= 0 and word < taken[before][1]
+
+
+def _densest(targets: list[int], taken: list[tuple[int, int]]) -> range:
     """Find the run with the most of these words for each of others between them, and no run that is taken."""
     best, total, start = (0, range(0)), 0, 0
     for number, each in enumerate(targets):
         gap = each - targets[number - 1] - 1 if number else 0
-        crossed = number and bisect_left(taken, each) > bisect_left(taken, targets[number - 1])
+        crossed = number and bisect_left(taken, (each,)) > bisect_left(taken, (targets[number - 1],))
         if total - gap <= 0 or crossed:
             total, start = 0, each
             gap = 0
