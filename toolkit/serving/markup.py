@@ -138,7 +138,7 @@ class _Text:
                 for each in self._fresh:
                     each.spaced = each.spaced[0], True
                 continue
-            if self.text and not (self._fresh and part[0] in _GLUED):
+            if self.text and not (self._fresh and part[0] in _GLUED and not any(map(str.isalnum, part))):
                 self.text += self._space
             self.text += part
             self._space, self._fresh = "", []
