@@ -137,6 +137,7 @@ def test_forms_that_are_wrong_are_refused(server):
     file = b'--x\r\nContent-Disposition: form-data; name="q"; filename="a.txt"\r\n\r\nI am.\r\n--x--\r\n'
     assert "is a file" in refused(server, file, Content_Type="multipart/form-data; boundary=x")
     refused(server, b"--y\r\n\r\n", Content_Type="multipart/form-data")
+    refused(server, b"no form", Content_Type="multipart/form-data; boundary=x")  # the server's log stays empty
 
 
 SETTINGS = [

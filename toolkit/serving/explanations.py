@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 import tempfile
 from collections import OrderedDict
@@ -37,6 +38,8 @@ _KINDS = {"translate": ("translator",), "generate": ("language-model",)}
 _TOPICS = (*_KINDS, "attention")
 _SAMPLING = ("do_sample", "temperature", "top_k", "top_p", "min_p", "seed")
 _DECODING = ("num_beams", "length_penalty", "repetition_penalty", "no_repeat_ngram_size", "candidates")
+# Of paths in errors, which are nobody's business but this machine's.
+_DIRECTORIES = re.compile(r"(?<!\S)/\S*/")
 _LANGUAGES, _PLACES = ("source", "target"), ("layer", "head")
 _NAMES = {
     "translate": ("model", "text", *_DECODING, *_SAMPLING, *_LANGUAGES, *_PLACES),
@@ -120,9 +123,10 @@ async def _page(arguments: Sequence[str]) -> bytes:
         if code == 0:
             return path.read_bytes()
         lines = told.read_text("utf-8", "replace").splitlines() or [""]
+        last = _DIRECTORIES.sub("", lines[-1].removeprefix("toolkit: "))
         if code == 2:
-            raise ApiError(400, lines[-1].removeprefix("toolkit: "))
-        raise ApiError(500, f"the explanation has ended with code {code}: {lines[-1][:200]}")
+            raise ApiError(400, last)
+        raise ApiError(500, f"the explanation has ended with code {code}: {last[:200]}")
 
 
 def _given(topic: str, items: Sequence[tuple[str, str]], limits: Limits) -> dict:

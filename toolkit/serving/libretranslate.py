@@ -1,5 +1,6 @@
 """LibreTranslate's interface: POST /translate, /languages, /detect and /frontend/settings, as its clients know them."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -21,6 +22,9 @@ from toolkit.serving.fields import Reader, check_unicode, choice, flag, number, 
 from toolkit.serving.languages import Direction, Served, name_of
 from toolkit.serving.markup import Markup
 from toolkit.serving.translations import Work, detail
+
+# What a client sends that is no form is told to it, not to the log.
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 _LARGEST = 2**63 - 1
 _LONGEST_WORD = 256  # characters of a bad word
