@@ -9,6 +9,7 @@ import os
 import re
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -23,10 +24,10 @@ from toolkit.serving.metrics import AccessLog
 
 pytestmark = needs_server
 
-# Whoever is slow is slow after a third of a second.
+# Whoever is slow is slow after a second.
 IMPATIENT = """
 import toolkit.serving.gate as gate, toolkit.serving.server as server
-gate._BODY_SECONDS = server._HEADER_SECONDS = server._UNREAD_SECONDS = 0.3
+gate._BODY_SECONDS = server._HEADER_SECONDS = server._UNREAD_SECONDS = 1.0
 """
 FILE_KEY, OTHER_KEY = "of-the-file", "of-the-environment"
 BODY, CONNECTIONS = 5000, 12
@@ -145,14 +146,18 @@ def test_a_body_that_is_too_large_is_refused_and_whoever_sends_it_reads_that(gat
 
 
 def test_whoever_is_slow_is_cut_off(gate):
-    assert sent(gate) == b""
     slow = head("POST /v1/completions", **{"X-Api-Key": FILE_KEY, "Content-Length": 99})
-    for begin, more in ((b"GET /health HT", b"T"), (slow, b" ")):
-        answer = sent(gate, begin, *[more] * 8, wait=0.05)
-        assert status_of(answer) == 408
-        assert "not come within 0.3 seconds" in error_in(answer)["message"]
-    twice = sent(gate, head(Connection="keep-alive"), b"GET", wait=0.05)  # the second request is the slow one
-    assert [status_of(answer) for answer in re.split(rb"(?=HTTP/1.1)", twice)[1:]] == [200, 408]
+    with ThreadPoolExecutor(4) as pool:  # at the same time
+        silent = pool.submit(sent, gate)
+        headers = pool.submit(sent, gate, b"GET /health HT", *[b"T"] * 8, wait=0.2)
+        body = pool.submit(sent, gate, slow, *[b" "] * 8, wait=0.2)
+        twice = pool.submit(sent, gate, head(Connection="keep-alive"), b"GET", wait=0.1)
+    assert silent.result() == b""
+    for each in (headers, body):
+        assert status_of(each.result()) == 408
+        assert "not come within 1 seconds" in error_in(each.result())["message"]
+    # Of two requests on a connection, the second is the slow one.
+    assert [status_of(answer) for answer in re.split(rb"(?=HTTP/1.1)", twice.result())[1:]] == [200, 408]
 
 
 def test_whoever_does_not_read_is_cut_off(gate):
