@@ -339,9 +339,12 @@ class _SelfAttention(SelfAttention):
             attention = tape.attention(self.num_heads, self.head_dim, context[beams])
             attends.append(attention.prepared(query[beams], *by_head, plain(context)[beams]))
 
+        first, *others = attends
+
         def over_the_cache() -> None:
             stored[rows.new] = new
-            for attend, seen in zip(attends, rows.seen, strict=True):
+            first(*rows.seen[0])
+            for attend, seen in zip(others, rows.seen[1:], strict=True) if others else ():
                 attend(*seen)
 
         tape.note(over_the_cache)
