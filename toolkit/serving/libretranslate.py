@@ -155,7 +155,7 @@ async def _translate(request: Request) -> Response:
         answer = await while_connected(request, asked.answer())
     finally:
         asked.note(request.state.log)
-    return json_response(answer)
+    return await computed(asked.length, json_response, answer)
 
 
 class _Asked:
@@ -166,9 +166,9 @@ class _Asked:
         limits: Limits = request.app.state.limits
         q, self._source, self._target = _require(given, "q"), _require(given, "source"), _require(given, "target")
         self._several, self._texts = isinstance(q, list), q if isinstance(q, list) else [q]
-        count = sum(map(len, self._texts))
-        if count > limits.characters:
-            message = f"Invalid request: request ({count}) exceeds text limit ({limits.characters})"
+        self.length = sum(map(len, self._texts))
+        if self.length > limits.characters:
+            message = f"Invalid request: request ({self.length}) exceeds text limit ({limits.characters})"
             raise ApiError(400, message, param="q")
         self._html, self._details = given.get("format") == "html", given.get("details", False)
         if self._html and self._details:
@@ -226,9 +226,15 @@ class _Asked:
                 (await computed(len(text), self._pages, page, part), {})
                 for text, page, part in zip(own, pages, parts, strict=True)
             ]
+        return await computed(sum(map(len, own)), self._results, direction, work, found)
+
+    def _results(
+        self, direction: Direction, work: Work, found: list[list[Translation]]
+    ) -> list[tuple[list[str], dict[str, Any]]]:
+        """Give the translations of plain texts, and, where they are wanted, the details of them."""
         return [
-            (self._texts_of(text, each), self._detail(direction, work, each))
-            for text, each in zip(own, found, strict=True)
+            (self._texts_of(text, each), self._detail(direction, work, each) if self._details else {})
+            for text, each in zip(work.texts, found, strict=True)
         ]
 
     def _texts_of(self, source: str, found: list[Translation]) -> list[str]:
