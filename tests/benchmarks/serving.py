@@ -28,6 +28,7 @@ import numpy as np
 import toolkit
 from tests.benchmarks.side_by_side.machine import describe, in_words
 from tests.benchmarks.side_by_side.servers import CHAT, NEW_TOKENS, TOGETHER, ask, beside, conversations, works
+from tests.serving.answers import first_text
 from tests.serving.client import Connection
 from tests.serving.served import Served
 from toolkit.decoding import ContinuationConfig, generate
@@ -113,20 +114,24 @@ async def first(served: Served, repeats: int) -> dict[str, Any]:
     steps = after[0] - before[0]
     step = seconds / steps
     return {
-        "alone_ms": [1e3 * each for each in alone],
-        "beside_ms": [1e3 * each for each in beside],
+        "alone_ms": (1e3 * np.array(alone)).tolist(),  # first token, first letters
+        "beside_ms": (1e3 * np.array(beside)).tolist(),
         "step_ms": 1e3 * step,  # on the clock
         "computed_ms": 1e3 * (after[1] - before[1]) / steps,  # of it, within the batch
-        "steps": (median(beside) - median(alone)) / step,
+        "steps": ((np.median(beside, axis=0) - np.median(alone, axis=0)) / step).tolist(),
     }
 
 
-async def _new(url: str, seed: int) -> float:
-    """Ask for a reply of a few tokens to a conversation that was never read -> seconds to the first."""
+async def _new(url: str, seed: int) -> tuple[float, float]:
+    """Ask for a reply of a few tokens to a conversation that was never read -> seconds to the first, and to letters.
+
+    The stream begins with the first token, which is often a space in front of the first word.
+    """
     async with Connection(url) as connection:
         await connection.ask("GET", "/health")
-        fields = reply_fields(conversations(seed)[0], 4, True)
-        return (await ask(connection, CHAT, fields)).first
+        answer = await connection.ask("POST", CHAT, reply_fields(conversations(seed)[0], 4, True))
+    events = answer.events()
+    return events[0][0], first_text(events) or answer.seconds
 
 
 async def _write_on(url: str, number: int) -> None:
@@ -161,15 +166,17 @@ def batch_lines(found: dict[str, Any]) -> list[str]:
 
 
 def first_lines(found: dict[str, Any]) -> list[str]:
-    """Write what was found of first tokens."""
-    (low, alone), (middle, high) = (np.percentile(found[name], [50, 99]) for name in ("alone_ms", "beside_ms"))
-    return [
+    """Write the table of first tokens."""
+    lines = [
         "",
-        f"first token, p50 and p99: alone {low:.1f} and {alone:.1f} ms, beside 15 others {middle:.1f} and "
-        f"{high:.1f} ms; "
-        f"a step takes {found['step_ms']:.2f} ms, {found['computed_ms']:.2f} of it within the batch: "
-        f"{found['steps']:.1f} steps more than alone",
+        "| ms | alone p50 | p99 | beside 15 others p50 | p99 | steps more than alone |",
+        "|---|---|---|---|---|---|",
     ]
+    for place, name in enumerate(("first token", "first letters")):
+        times = [np.percentile(np.array(found[each])[:, place], [50, 99]) for each in ("alone_ms", "beside_ms")]
+        cells = [f"{each:.1f}" for each in (*times[0], *times[1], found["steps"][place])]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return [*lines, "", f"a step took {found['step_ms']:.2f} ms, {found['computed_ms']:.2f} of it in the batch"]
 
 
 def beside_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
