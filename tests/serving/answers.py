@@ -46,10 +46,10 @@ def first_text(events: list[tuple[float, Any]]) -> float | None:
 def difference(one: Any, two: Any, tolerance: float = 1e-4, where: str = "") -> str:
     """Say where two answers differ, and how; empty where they do not. Numbers with a fraction may by `tolerance`.
 
-    What says which answer it is, and what was read before, is passed over.
+    What says which answer it is, what was read before, and if a model is ready now, is passed over.
     """
     if isinstance(one, dict) and isinstance(two, dict):
-        names = (one.keys() | two.keys()) - {"id", "created", "prompt_tokens_details"}
+        names = (one.keys() | two.keys()) - {"id", "created", "prompt_tokens_details", "ready"}
         pairs = [(one.get(name), two.get(name), f"{where}.{name}") for name in sorted(names)]
         if one and ".top_logprobs[" in where and all(isinstance(each, float) for each in one.values()):
             return _difference_of_alternatives(one, two, tolerance, where)

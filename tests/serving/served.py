@@ -87,22 +87,31 @@ class Served:
 
     def models(self) -> list[int]:
         """List its processes with models."""
-        commands = ((each, Path(f"/proc/{each}/cmdline").read_bytes()) for each in self.processes()[1:])
-        return [each for each, command in commands if b"spawn_main" in command]
+        return [each for each in self.processes()[1:] if "spawn_main" in _command(each)]
 
     def busy(self) -> list[float]:
         """Tell for how many seconds each process has kept a core busy."""
         return [processor_seconds([each]) for each in self.processes()]
 
-    def end(self, name: str = "SIGTERM", timeout: float = 60) -> tuple[int, list[int]]:
-        """Ask it to end by a signal -> its exit code, and the processes that it leaves behind."""
-        every = self.processes()
+    def end(self, name: str = "SIGTERM", timeout: float = 60) -> tuple[int, list[str]]:
+        """Ask it to end by a signal -> its exit code, and the commands of the processes that it leaves behind.
+
+        They have a second to find out that it is gone.
+        """
+        every = {process: _command(process) for process in self.processes()}
         self.process.send_signal(getattr(signal, name))
-        code = self.process.wait(timeout)
-        until = time.monotonic() + 5  # where the server itself was killed, the others find out
-        while name == "SIGKILL" and any(map(_alive, every)) and time.monotonic() < until:
-            time.sleep(0.05)
-        return code, [each for each in every if _alive(each)]
+        code, until = self.process.wait(timeout), time.monotonic() + 1
+        while any(map(_alive, every)) and time.monotonic() < until:
+            time.sleep(0.01)
+        return code, [command for process, command in every.items() if _alive(process)]
+
+
+def _command(process: int) -> str:
+    """Tell what a process is; empty where it has ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
 
 
 def _alive(process: int) -> bool:
