@@ -4,6 +4,7 @@ import json
 import math
 import re
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from urllib.parse import urlencode, urlsplit
 
@@ -189,6 +190,15 @@ def test_more_sentences_than_the_queue_holds_are_translated(server, translator):
     words = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
     many = [f"I have {one} books and {two} pens." for one in words for two in words] * 2
     assert server.ask("/translate", LEAST | {"q": many})[1]["translatedText"] == translator.translate(many)
+
+
+def test_long_lists_leave_room_in_the_queue_for_others(server):
+    many = LEAST | {"q": ["I have a dog and a big house."] * 60}  # ten of them are more than places and queue
+    with ThreadPoolExecutor(10) as clients:
+        lists, single = [clients.submit(server.ask, "/translate", many) for _ in range(10)], []
+        while not all(each.done() for each in lists):
+            single.append(server.ask("/translate", LEAST)[0])
+    assert {each.result()[0] for each in lists} | set(single) == {200}
 
 
 def test_auto_finds_each_text_by_its_script(server):

@@ -19,8 +19,11 @@ from toolkit.translator import Translator, widened
 
 # Sentences of one request that are with the engine at a time: the others wait here, and fill no queue.
 _TOGETHER = 16
-# Seconds after which a sentence of a request that has begun asks again, where the queue is full.
-_PAUSE = 0.1
+# Of a request that has one with the engine, others are sent while fewer than these wait there, of whichever request:
+# so those with many sentences together leave room in the queue for those with one.
+_WAITING = 8
+# Seconds after which it looks again.
+_PAUSE = 0.02
 # Pairs whose attention is asked for at once, and samples or beams of a sentence count each.
 _PAIRS = 64
 
@@ -72,6 +75,9 @@ class Work:
 
         async def work() -> None:
             while left:
+                if asked and self.host.waiting >= _WAITING:
+                    await asyncio.sleep(_PAUSE)
+                    continue
                 place = left.pop()
                 asked.add(place)
                 request = Request(
