@@ -223,6 +223,8 @@ def test_what_there_is_not_is_told_with_what_was_meant(gate):
         status, answer, _ = gate.ask(path, X_Api_Key=FILE_KEY)
         assert status == 404
         assert answer["error"]["message"] == f"there is nothing at {path}: did you mean {meant}?"
+    status, answer, _ = gate.ask("/suggest", X_Api_Key=FILE_KEY)  # LibreTranslate has it
+    assert (status, answer) == (404, {"error": "there is nothing at /suggest"})
     status, answer, told = gate.ask("/v1/completions", X_Api_Key=FILE_KEY)
     assert (status, told["allow"]) == (405, "POST")
     assert answer["error"]["message"] == "/v1/completions is not asked by GET: by POST"

@@ -9,8 +9,8 @@ from toolkit.display import escaped, sentence
 from toolkit.errors import DivergenceError, LengthError, ModelError, ToolkitError
 from toolkit.serving.stream import ServingError
 
-# Where errors have LibreTranslate's form.
-LIBRETRANSLATE = ("/translate", "/languages", "/detect", "/frontend/settings")
+# Where errors have LibreTranslate's form; the last two it has and this server has not.
+LIBRETRANSLATE = ("/translate", "/languages", "/detect", "/frontend/settings", "/suggest", "/translate_file")
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 _CODES = {404: "not_found", 413: "request_too_large", 429: "too_many_requests", 503: "unavailable"}
