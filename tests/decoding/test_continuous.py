@@ -1,6 +1,7 @@
 """Continuous batching: whoever else is in the batch, a request gets what `generate` gives it alone."""
 
 import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -357,3 +358,31 @@ def test_nothing_grows_with_the_number_of_requests(random_gpt, random_model):
             if key % 7 == 0:
                 batch.cancel(key)
         assert sizes[1] == sizes[2]
+
+
+def test_a_number_of_beams_that_nobody_asks_for_any_more_keeps_no_memory(random_gpt, monkeypatch):
+    """But one lane, and that of single sequences; a lane in which a text is written stays."""
+    model, made, gone = random_gpt(np.float64), [], []
+    monkeypatch.setattr(Lane, "__init__", _noted(Lane.__init__, made))
+    batch, config = ContinuousBatch(model, places=16), ContinuationConfig(do_sample=False, max_new_tokens=4)
+    requests = [Request(width, [5, 6], replace(config, num_beams=width)) for width in (1, 2, 3, 4, 5)]
+    for request in requests:
+        batch.add(request)
+        assert outputs(run(batch)) == {request.key: alone(model, request)}
+        gc.collect()
+        gone.append(sum(lane() is None for lane in made))
+    assert gone == [0, 0, 1, 2, 3]
+    batch.add(Request(8, [5, 6], replace(config, num_beams=2, max_new_tokens=20)))
+    batch.step()
+    batch.add(Request(9, [5, 6], replace(config, num_beams=3)))
+    found = outputs(run(batch))
+    assert found[9] == alone(model, Request(9, [5, 6], replace(config, num_beams=3)))
+    assert found[8] == alone(model, Request(8, [5, 6], replace(config, num_beams=2, max_new_tokens=20)))
+
+
+def _noted(original, made):
+    def init(lane, *arguments):
+        original(lane, *arguments)
+        made.append(weakref.ref(lane))
+
+    return init

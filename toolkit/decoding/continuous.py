@@ -217,6 +217,8 @@ class ContinuousBatch:
 
     def _lane(self, width: int) -> Lane:
         if width not in self._lanes:
+            # Lanes of beams that nobody uses go: otherwise each number of beams would keep memory of its own.
+            self._lanes = {each: lane for each, lane in self._lanes.items() if each == 1 or lane.is_used}
             self._lanes[width] = Lane(self._model, width, max(1, self._places // width), self._packed, self._pool)
         return self._lanes[width]
 

@@ -55,6 +55,11 @@ class Lane:
         """Those who write, by the rules that hold for them."""
         return list(self._groups.values())
 
+    @property
+    def is_used(self) -> bool:
+        """True where a text has a place."""
+        return any(seat is not None for seat in self._seats)
+
     def take(self, seat: Seat) -> None:
         """Give the first free place to a seat, or a new one."""
         if None not in self._seats:
