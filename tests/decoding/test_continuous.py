@@ -349,7 +349,7 @@ def test_nothing_grows_with_the_number_of_requests(random_gpt, random_model):
                 gc.collect()
                 sizes.append(
                     (
-                        sum(type(each).__module__.startswith("toolkit") for each in gc.get_objects()),
+                        sum(str(type(each).__module__).startswith("toolkit") for each in gc.get_objects()),
                         batch._pool.allocated,
                     )
                 )
