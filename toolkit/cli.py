@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from toolkit import __version__
+from toolkit import __version__, mpi
 from toolkit.commands.console import emit
 from toolkit.display import meant, tell
 from toolkit.errors import ConfigError, ToolkitError
@@ -83,10 +83,11 @@ def reported(action: Callable[[], None]) -> int:
     with stderr_or_nowhere():
         try:
             with stoppable():
-                action()
+                mpi.led(action)
             return 0
         except ToolkitError as error:
-            tell(f"toolkit: {error}")
+            if mpi.tells():
+                tell(f"toolkit: {error}")
             return USER_ERROR
         except MemoryError:
             tell("toolkit: there is not enough memory for this: a smaller model, batch or text needs less")

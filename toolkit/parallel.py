@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from toolkit import mpi
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.process import blocked_signals, ignore_signals
 
@@ -124,29 +125,38 @@ def _serve(work: Callable[[Any], Any], connection: "Connection", other_end: "Con
             job = connection.recv()
         except (EOFError, OSError):
             return
-        try:
-            answer = work(job)
-        except ToolkitError as error:
-            answer = error
-        except Exception:
-            answer = RuntimeError(f"a worker failed:\n{traceback.format_exc()}")
+        answer = answer_of(work, job)
         try:
             connection.send(answer)
         except OSError:  # the main process has left without waiting
             return
 
 
+def answer_of(work: Callable[[Any], Any], job: Any) -> Any:
+    """Do a job -> its result, or the error that `result_of` raises."""
+    try:
+        return work(job)
+    except ToolkitError as error:
+        return error
+    except Exception:
+        return RuntimeError(f"a worker failed:\n{traceback.format_exc()}")
+
+
 def in_order(work: Callable[[Job], Result], jobs: Iterable[Job | None], workers: int | None = None) -> Iterator[Result]:
     """Yield work(job) for each job, in order.  A `None` flushes: results so far are yielded before the next job.
 
     workers: how many processes; 1 is this one. By default this process does the first jobs, and others do the rest
-        where there is one and more than one core. `work` must be picklable where processes are spawned.
+        where there is one and more than one core. `work` must be picklable where processes are spawned. Where this
+        process leads other ranks (see `toolkit.mpi`), all of them do the jobs, however many they are.
 
     What `work` raises is raised here, in its turn. Raises ConfigError for fewer than one worker, and ToolkitError where
     a process is ended from outside. No process outlives the iterator.
     """
     if workers is not None and workers < 1:
         raise ConfigError(f"workers is {workers}: it must be at least 1")
+    if mpi.leading():
+        yield from Ranks(work).in_order(jobs)
+        return
     jobs, most = iter(jobs), workers or min(_MOST_UNASKED, available_cores())
     alone = math.inf if most == 1 else 0 if workers else _JOBS_ALONE
     in_a_row = 0
@@ -178,8 +188,6 @@ class Processes:
                 if job is None:
                     continue
                 raise job
-            while len(self._busy) == self._most:
-                self._collect()
             self._send(job)
             yield from self._results(2 * self._most)
         yield from self._results(0)
@@ -188,6 +196,8 @@ class Processes:
         close_all(self._processes)
 
     def _send(self, job: Any) -> None:
+        while len(self._busy) == self._most:
+            self._collect()
         process = next((each for each in self._processes if each.connection not in self._busy), None)
         if process is None:
             process = Process(self._work, "try again with fewer --workers")
@@ -212,6 +222,41 @@ class Processes:
             process, number = self._busy[connection]
             self._answers[number] = process.receive()
             del self._busy[connection]
+
+
+# A rank has the next job before it has done the last one, or it would wait while this one works.
+_AHEAD = 2
+
+
+class Ranks(Processes):
+    """All ranks, this one too, as processes that do jobs; the others have some ahead, so that they need not wait."""
+
+    def __init__(self, work: Callable):
+        here = mpi.world()
+        super().__init__(work, _AHEAD * here.size)
+        self._ranks = [mpi.Rank(number, work) for number in range(1, here.size)]
+        self._jobs: dict[mpi.Rank, list[int]] = {rank: [] for rank in self._ranks}  # their numbers
+
+    def _send(self, job: Any) -> None:
+        self._take()
+        rank = min(self._ranks, key=lambda each: each.open)
+        if rank.open < _AHEAD:
+            rank.send(job)
+            self._jobs[rank].append(self._sent)
+        else:
+            self._answers[self._sent] = answer_of(self._work, job)
+        self._sent += 1
+
+    def _collect(self) -> None:
+        mpi.world().wait(self._take)
+
+    def _take(self) -> bool:
+        """Take the answers that are there, and say if there were any."""
+        before = len(self._answers)
+        for rank, numbers in self._jobs.items():
+            while numbers and rank.is_ready():
+                self._answers[numbers.pop(0)] = rank.receive()
+        return len(self._answers) > before
 
 
 def _with_error(jobs: Iterable[Any]) -> Iterator[Any]:

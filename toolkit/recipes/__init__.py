@@ -8,11 +8,12 @@ A recipe is a module with a dataclass `Settings`, which says what is needed and 
 import multiprocessing
 import signal
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Literal, get_args, overload
 
-from toolkit import submodules
+from toolkit import mpi, submodules
 from toolkit.display import meant
 from toolkit.errors import ConfigError
 from toolkit.process import Stopped
@@ -66,6 +67,10 @@ def train(kind: Kind, *, seeds: Sequence[int] | None = None, **settings: Any) ->
         near = meant(str(kind), get_args(Kind))
         raise ConfigError(f"there is no recipe {kind!r:.60}: did you mean {near or ', '.join(get_args(Kind))}?")
     given = settings if seeds is None else {**settings, "seeds": seeds}
+    return mpi.led(partial(_trained, kind, given))
+
+
+def _trained(kind: Kind, given: dict[str, Any]) -> Run | list[Run]:
     recipe = settings_of(recipe_of(kind).Settings, given)
     named = ", ".join([repr(kind), *(f"{name}={value!r}" for name, value in recipe.as_given(given).items())])
     try:
@@ -74,7 +79,7 @@ def train(kind: Kind, *, seeds: Sequence[int] | None = None, **settings: Any) ->
         if stopped.number == signal.SIGINT:
             raise KeyboardInterrupt(str(stopped)) from None
         raise
-    return runs[0] if seeds is None else runs
+    return runs if "seeds" in given else runs[0]
 
 
 def _refuse_second_import() -> None:
