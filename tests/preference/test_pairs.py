@@ -32,7 +32,7 @@ from toolkit.tokenization.special import BOS, END
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.task import Share
-from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.trainer import Trainer
 
 PAIRS = Pairs(random_pairs_of_replies(), CONFIG.max_length)
 ALL = Share("train", np.arange(len(PAIRS)))
@@ -200,7 +200,7 @@ def train(path: Path, build: Callable[[], Model], task: PairTask, start: Callabl
     )
     run = Run(path, {})
     run.create()
-    trainer = Trainer(build, task, config, run, TOKENIZER, lambda _: Evaluation({}, []), quiet=True, start=start)
+    trainer = Trainer(build, task, config, run, TOKENIZER, quiet=True, start=start)
     trainer.train()
     return trainer
 

@@ -17,7 +17,7 @@ from toolkit.evaluation.scores import bleu_chrf
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
-from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.trainer import Trainer
 from toolkit.training.translation import TranslationTask
 
 FIRST_DIGIT, VOCABULARY = 16, 26
@@ -82,7 +82,6 @@ def test_digits_are_learned(answer, heads, updates, perplexity, bleu, tmp_path):
         settings,
         run,
         DigitsTokenizer(),
-        lambda model: Evaluation({}, []),
         quiet=True,
     )
     state = trainer.train()

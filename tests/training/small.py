@@ -18,7 +18,8 @@ from toolkit.functional.output_loss import LossSums
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
-from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.task import Evaluation, Undivided
+from toolkit.training.trainer import Trainer
 from toolkit.training.translation import TranslationTask
 
 
@@ -61,7 +62,7 @@ def small_trainer(
         run.create()
     rates = ("embedding_dropout", "attention_dropout", "activation_dropout", "residual_dropout")
     build = build_small(**dict.fromkeys(rates, dropout))
-    return Trainer(build, task or small_task(), config, run, NoTokenizer(), evaluate, quiet=True)
+    return Trainer(build, task or small_task(), config, run, NoTokenizer(), Undivided(evaluate), quiet=True)
 
 
 def after_update(trainer: Trainer, number: int, action: Callable[[], Any]) -> None:

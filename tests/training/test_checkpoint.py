@@ -12,7 +12,8 @@ from toolkit.errors import ModelError
 from toolkit.models.storage import load_model, save_model
 from toolkit.training.checkpoint import average_models, read_checkpoint
 from toolkit.training.optimizer import BLOCK_ELEMENTS, move_average
-from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.task import Evaluation
+from toolkit.training.trainer import Trainer
 
 EMA = {"ema": 0.3, "dropout": 0.2, "learning_rate": 0.01}
 

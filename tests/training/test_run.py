@@ -17,7 +17,7 @@ from toolkit.models.storage import load_model
 from toolkit.training import run as run_module
 from toolkit.training.checkpoint import read_checkpoint
 from toolkit.training.run import Run
-from toolkit.training.trainer import Evaluation
+from toolkit.training.task import Evaluation
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 

@@ -22,7 +22,8 @@ from toolkit.errors import DivergenceError
 from toolkit.functional import tuning
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import load_model, model_directory, read_metrics
-from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.task import Evaluation
+from toolkit.training.trainer import Trainer
 from toolkit.training.translation import TranslationTask
 
 

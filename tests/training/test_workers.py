@@ -14,7 +14,7 @@ from toolkit.errors import ConfigError, ToolkitError
 from toolkit.functional.output_loss import LossSums
 from toolkit.nn.memory import Pool
 from toolkit.training.optimizer import Adam
-from toolkit.training.task import Share, add_sums
+from toolkit.training.task import Evaluator, Share, add_sums
 from toolkit.training.translation import TranslationTask
 from toolkit.training.workers import Workers
 
@@ -95,6 +95,24 @@ def test_a_gradient_begins_at_zero_and_its_norm_is_its_length() -> None:
             norms.append(workers.reduce())
             assert norms[-1] == pytest.approx(np.linalg.norm(workers.shared.gradients[0]), rel=1e-5)
     assert norms[0] == norms[1] > 0
+
+
+class Where(Evaluator):
+    """Says which process has done a piece, and with which parameters."""
+
+    def answers(self, model, pieces):
+        return [(piece, os.getpid(), model.vector.tobytes()) for piece in pieces]
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 5])
+def test_all_workers_evaluate_and_their_answers_are_in_the_order_of_the_pieces(pieces: int) -> None:
+    with Workers(build_small(), small_task(), ADAM, 3, evaluator=Where()) as workers:
+        workers.model.initialize(np.random.default_rng(0))
+        found = workers.answers(range(pieces))
+        assert [(number, vector) for number, _, vector in found] == [
+            (number, workers.model.vector.tobytes()) for number in range(pieces)
+        ]
+        assert len({process for _, process, _ in found}) == min(pieces, 3)
 
 
 @pytest.mark.parametrize("count", [1, 2])

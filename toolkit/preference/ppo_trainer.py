@@ -14,8 +14,8 @@ from toolkit.preference.reward import ModelScore
 from toolkit.tokenization import Tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
-from toolkit.training.task import Lazy
-from toolkit.training.trainer import Evaluation, Trainer, no_more_scores
+from toolkit.training.task import Evaluator, Lazy
+from toolkit.training.trainer import Trainer
 
 # Validation draws the same random numbers every time, and training never these.
 _VALIDATION_SEED = 0
@@ -40,7 +40,7 @@ class PPOTrainer(Trainer):
         config: TrainingConfig,
         run: Run,
         tokenizer: Tokenizer,
-        evaluate: Callable[[ActorCritic], Evaluation] = no_more_scores,
+        evaluator: Evaluator | None = None,
         quiet: bool = False,
     ):
         each = task.config.updates
@@ -53,7 +53,7 @@ class PPOTrainer(Trainer):
         if config.accumulation != 1:
             raise ConfigError(f"accumulation is {config.accumulation}: an update of PPO is one minibatch, choose 1")
         build = functools.partial(ActorCritic, settings_like(ActorCriticConfig, task.reference.config, dropout=False))
-        super().__init__(build, task, config, run, tokenizer, evaluate, quiet, self._begin)
+        super().__init__(build, task, config, run, tokenizer, evaluator, quiet, self._begin)
 
     def _begin(self, model: ActorCritic) -> None:
         reference, score = self.task.reference, self.task.score

@@ -24,7 +24,8 @@ from toolkit.tokenization.chat_template import ChatTemplate, make_template
 from toolkit.training.config import TrainingConfig
 from toolkit.training.language import LanguageTask, ReplyMask, begin_from
 from toolkit.training.run import Run
-from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.task import Evaluation, Undivided
+from toolkit.training.trainer import Trainer
 
 DATA = CORPORA / "chat"
 SPLITS = "train", "valid"
@@ -113,10 +114,10 @@ def train(recipe: Settings, command: str = "") -> Run:
         sets, labels = map(corpus.ids, SPLITS), (recipe.training.label_smoothing, config.vocab_size)
         mask = ReplyMask(*map(corpus.supervised, SPLITS))
         task = LanguageTask(*sets, config.max_length, True, *labels, corpus.text_bytes("valid"), mask)
-        evaluate = partial(some_replies, template, questions[:: len(questions) // 4 or 1][:4])
+        evaluator = Undivided(partial(some_replies, template, questions[:: len(questions) // 4 or 1][:4]))
         start = partial(begin_from, before.model, template.special_ids, recipe.training.seed) if before else None
         build = partial(GPT, config)
-        trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet, start)
+        trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluator, recipe.quiet, start)
         recipe.fit(trainer, saved, *corpus.describe())
         asked = template, questions, style
         recipe.finish(run, tokenizer, lambda model, _: score(recipe, model, task, asked))

@@ -25,7 +25,8 @@ from toolkit.tokenization import Tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.language import FirstLineMask, LanguageTask
 from toolkit.training.run import Run
-from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.task import Evaluation, Undivided
+from toolkit.training.trainer import Trainer
 
 STORY_TRAINING = replace(OF_LANGUAGE, updates=4000, learning_rate=7e-3, validate_every=800)
 
@@ -176,10 +177,10 @@ def train(recipe: Settings, command: str = "") -> Run:
         mask = FirstLineMask(tokenizer) if recipe.first_line == "read" else None
         shape = config.max_length, recipe.whole_documents, recipe.training.label_smoothing, config.vocab_size
         task = LanguageTask(*sets, *shape, 0 if mask else corpus.text_bytes("valid"), mask)
-        two = partial(written, recipe, tokenizer, min(recipe.samples, 2))
+        two = Undivided(partial(some_samples, recipe, tokenizer))
         given = partial(GPT, config), task, recipe.training, run, tokenizer
         start = partial(copy_values, before.model) if before else None
-        trainer = Trainer(*given, lambda model: Evaluation({}, two(model)), recipe.quiet, start)
+        trainer = Trainer(*given, two, recipe.quiet, start)
         if recipe.samples:  # better told now than when the first is due
             writer = LanguageModel(trainer.model, tokenizer)
             writer.encode([recipe.prompt], sampling(recipe, 1), lambda _: "--prompt")
@@ -224,6 +225,11 @@ def written(recipe: Settings, tokenizer: Tokenizer, count: int, model: GPT) -> l
         return []
     found = LanguageModel(model, tokenizer).generate_n(recipe.prompt, sampling(recipe, count))
     return [(recipe.prompt + each.text).replace("\n", " ⏎ ") for each in found]
+
+
+def some_samples(recipe: Settings, tokenizer: Tokenizer, model: GPT) -> Evaluation:
+    """Write two texts of the model by now, unless fewer are wanted: nothing to score, something to look at."""
+    return Evaluation({}, written(recipe, tokenizer, min(recipe.samples, 2), model))
 
 
 def sampling(recipe: Settings, count: int) -> ContinuationConfig:

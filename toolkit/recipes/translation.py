@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Literal
@@ -37,7 +38,8 @@ from toolkit.recipes.start import (
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
-from toolkit.training.trainer import Evaluation, Trainer
+from toolkit.training.task import Evaluation, Evaluator
+from toolkit.training.trainer import Trainer
 from toolkit.training.translation import TranslationTask, describe
 from toolkit.translator import Translator
 
@@ -65,6 +67,9 @@ FINE_TUNING = TrainingConfig(updates=600, tokens_per_batch=1000, learning_rate=3
 # A task of numbers or signs is one where more of the sources than this have no words; of real texts, 1 in 4,000 do.
 WITHOUT_WORDS = 1 / 20
 _LOOKED_AT = 10_000  # sources
+
+# Pairs that are translated together at a validation: more take less time, and fewer are divided among more workers.
+_PIECE = 32
 
 
 @dataclass(frozen=True)
@@ -172,10 +177,10 @@ def train(recipe: Settings, command: str = "") -> Run:
         words = has_words(corpus.example_texts("train"))
         split = recipe.model.split_sentences and (words or before is not None)
         build = partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size, split_sentences=split))
-        evaluate = partial(evaluate_pairs, tokenizer, corpus.example_texts("valid"))
+        evaluator = PairEvaluator(tokenizer, corpus.example_texts("valid"))
         task = make_task(recipe, corpus, tokenizer)
         begin = partial(copy_values, before.model) if before else None
-        trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluate, recipe.quiet, begin)
+        trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluator, recipe.quiet, begin)
         told = [*corpus.describe(), describe(corpus.examples("train"))]
         if before:  # of what is validated on too: old pairs among those to train on hide what the new ones are like
             told += strange_tokens(tokenizer, corpus.stores("train") | corpus.stores("valid"))
@@ -262,13 +267,28 @@ def make_task(recipe: Settings, corpus: PairCorpus, tokenizer: Tokenizer) -> Tra
     return TranslationTask(*sets, tokenizer.vocab_size, smoothing, sampler=sampler, repeats=corpus.repeats())
 
 
-def evaluate_pairs(tokenizer: Tokenizer, pairs: Pairs, model: Seq2Seq) -> Evaluation:
-    """Score all pairs, translated greedily, and pick four of them to look at."""
-    sources, targets = zip(*pairs, strict=True)
-    translations = Translator(model, tokenizer).translate(sources)
-    step = max(1, len(pairs) // 4)
-    samples = [f"{sources[i]} -> {translations[i]}" for i in range(step // 2, len(pairs), step)][:4]
-    return Evaluation(bleu_chrf(targets, translations).to_dict(), samples)
+class PairEvaluator(Evaluator):
+    """Scores all pairs, translated greedily, and picks four of them to look at."""
+
+    def __init__(self, tokenizer: Tokenizer, pairs: Pairs):
+        self._tokenizer, self._pairs = tokenizer, pairs
+
+    def pieces(self) -> list[list[int]]:
+        """Cut the numbers of the pairs, longest sources first, which are translated in about as many steps."""
+        order = sorted(range(len(self._pairs)), key=lambda number: -len(self._pairs[number][0]))
+        return [order[begin : begin + _PIECE] for begin in range(0, len(order), _PIECE)]
+
+    def answers(self, model: Seq2Seq, pieces: Sequence[Sequence[int]]) -> list[list[str]]:
+        translator = Translator(model, self._tokenizer)
+        return [translator.translate([self._pairs[number][0] for number in piece]) for piece in pieces]
+
+    def result(self, answers: Sequence[list[str]]) -> Evaluation:
+        numbers, (sources, targets) = chain.from_iterable(self.pieces()), zip(*self._pairs, strict=True)
+        found = dict(zip(numbers, chain.from_iterable(answers), strict=True))
+        translations = [found[number] for number in range(len(found))]
+        step = max(1, len(found) // 4)
+        samples = [f"{sources[i]} -> {translations[i]}" for i in range(step // 2, len(found), step)][:4]
+        return Evaluation(bleu_chrf(targets, translations).to_dict(), samples)
 
 
 def score(

@@ -1,4 +1,7 @@
-"""Task: what a model is trained on. It cuts its examples into batches, divides these, and knows their loss."""
+"""Task: what a model is trained on. It cuts its examples into batches, divides these, and knows their loss.
+
+Beside it stands the evaluator, by which a model is judged on the way.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -124,6 +127,51 @@ class Task:
         memory, tokens = Pool(), max(tokens_per_batch, self.validation_tokens)
         shares = self.in_order(name, tokens)
         return self.scores(add_sums([self.loss(model, share, Tape(memory=memory)) for share in shares]))
+
+
+class Evaluation(NamedTuple):
+    """The result of an evaluation: figures (more is better, except the loss), and lines to show."""
+
+    scores: dict[str, Any]
+    samples: list[str]
+
+
+class Evaluator:
+    """Scores a model on the validation set; it may decode, of which training itself knows nothing.
+
+    Its work lies in pieces, always the same ones, so that the scores do not depend on the number of workers, which
+    divide them. It is pickled where processes are spawned. This one finds nothing beside the loss.
+    """
+
+    __repr__ = short_repr
+
+    def pieces(self) -> Sequence[Any]:
+        """Divide the work: the largest pieces first."""
+        return []
+
+    def answers(self, model: Model, pieces: Sequence[Any]) -> list[Any]:
+        """Do some of the pieces, in a worker -> for each what `result` needs."""
+        raise NotImplementedError
+
+    def result(self, answers: Sequence[Any]) -> Evaluation:
+        """Put the answers to all pieces together."""
+        return Evaluation({}, [])
+
+
+class Undivided(Evaluator):
+    """Lets a function of the model do everything, in the first worker."""
+
+    def __init__(self, evaluate: Callable[[Model], Evaluation]):
+        self._evaluate = evaluate
+
+    def pieces(self) -> Sequence[None]:
+        return [None]
+
+    def answers(self, model: Model, pieces: Sequence[None]) -> list[Evaluation]:
+        return [self._evaluate(model) for _ in pieces]
+
+    def result(self, answers: Sequence[Evaluation]) -> Evaluation:
+        return answers[0]
 
 
 class Lazy(Sequence):

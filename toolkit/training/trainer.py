@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -21,30 +21,18 @@ from toolkit.training.checkpoint import Checkpoint, TrainerState
 from toolkit.training.config import TrainingConfig
 from toolkit.training.optimizer import clip_scale, make_optimizer, make_schedule
 from toolkit.training.run import Run
-from toolkit.training.task import Share, Task
+from toolkit.training.task import Evaluator, Share, Task
 from toolkit.training.workers import Workers
 
 _LOG_EVERY = 20  # updates between two lines of the log
 
 
-class Evaluation(NamedTuple):
-    """The result of an evaluation: figures (more is better, except the loss), and lines to show."""
-
-    scores: dict[str, Any]
-    samples: list[str]
-
-
-def no_more_scores(_model: Model) -> Evaluation:
-    """Evaluate nothing beside what a validation pass finds."""
-    return Evaluation({}, [])
-
-
 class Trainer:
     """Trains one model on one task.
 
-    build: makes the model without values. evaluate: scores a model on the validation set (it may decode; training
-    itself knows no decoder). run: where checkpoints go, with the tokenizer that belongs to the model (None: it reads no
-    text). start: gives the model its values in place of random ones.
+    build: makes the model without values. evaluator: scores a model on the validation set. run: where checkpoints go,
+    with the tokenizer that belongs to the model (None: it reads no text). start: gives the model its values in place of
+    random ones.
     """
 
     def __init__(
@@ -54,12 +42,13 @@ class Trainer:
         config: TrainingConfig,
         run: Run,
         tokenizer: Tokenizer | None,
-        evaluate: Callable[[Model], Evaluation] = no_more_scores,
+        evaluator: Evaluator | None = None,
         quiet: bool = False,
         start: Callable[[Model], None] | None = None,
     ):
-        self.task, self.config, self.run, self.tokenizer, self.evaluate = task, config, run, tokenizer, evaluate
-        self.workers = Workers(build, task, make_optimizer(config), config.workers, config.ema)
+        self.task, self.config, self.run, self.tokenizer = task, config, run, tokenizer
+        self.evaluator = evaluator or Evaluator()
+        self.workers = Workers(build, task, make_optimizer(config), config.workers, config.ema, self.evaluator)
         self.model = self.workers.model
         width = getattr(self.model.config, "d_model", 512)
         self.schedule = make_schedule(
@@ -219,7 +208,7 @@ class Trainer:
         with self.workers.averaged():
             sums = self.validation_loss()
             self._check_finite(self.state.update, math.isfinite(sums.negative_log_likelihood))
-            evaluation = self.evaluate(self.model)
+            evaluation = self.evaluator.result(self.workers.answers(self.evaluator.pieces()))
         scores = {**self.task.scores(sums), **evaluation.scores}
         state = self.state
         state.scores, state.validated = scores, state.update

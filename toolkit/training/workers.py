@@ -28,7 +28,7 @@ from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
 from toolkit.training.optimizer import Adam, Map, Muon, move_average, partition, sum_of_squares
-from toolkit.training.task import Share, Task, add_sums
+from toolkit.training.task import Evaluator, Share, Task, add_sums
 
 
 class Shared(NamedTuple):
@@ -44,10 +44,17 @@ class _Worker:
     """The part of one worker, in whichever process it runs; a spawned process makes it anew of its arguments."""
 
     def __init__(
-        self, build: Callable[[], Model], task: Task, raw: list, optimizer: Adam | Muon, ema: float, index: int
+        self,
+        build: Callable[[], Model],
+        task: Task,
+        raw: list,
+        optimizer: Adam | Muon,
+        ema: float,
+        evaluator: Evaluator,
+        index: int,
     ):
-        self._made_of = (build, task, raw, optimizer, ema, index)
-        self.task, self.optimizer, self.ema, self.index = task, optimizer, ema, index
+        self._made_of = (build, task, raw, optimizer, ema, evaluator, index)
+        self.task, self.optimizer, self.ema, self.evaluator, self.index = task, optimizer, ema, evaluator, index
         self.model, self.memory = build(), Pool()
         self.model.allocate()
         size = len(self.model.vector)
@@ -90,6 +97,9 @@ class _Worker:
     def compute(self, name: str, share: Any) -> Any:
         return getattr(self.task, name)(self.model, share, self.memory)
 
+    def answers(self, pieces: Sequence[Any]) -> list[Any]:
+        return self.evaluator.answers(self.model, pieces) if pieces else []
+
     def reduce(self) -> float:
         """Add all workers' gradients over this worker's stretch, into the first; return its sum of squares."""
         first, *others = (gradient[self.stretch] for gradient in self.shared.gradients)
@@ -123,17 +133,23 @@ class Workers:
     """The workers of a training run, as a context manager.
 
     build: makes the model, without values (called again in spawned processes). ema: decay of an average of the
-    parameters; 0 for none. The model in `self.model` is the caller's to read and write between calls: its vector is
-    the shared one. Raises ConfigError where there is no room for shared memory.
+    parameters; 0 for none. evaluator: see `answers`. The model in `self.model` is the caller's to read and write
+    between calls: its vector is the shared one. Raises ConfigError where there is no room for shared memory.
     """
 
     def __init__(
-        self, build: Callable[[], Model], task: Task, optimizer: Adam | Muon, count: int = 1, ema: float = 0.0
+        self,
+        build: Callable[[], Model],
+        task: Task,
+        optimizer: Adam | Muon,
+        count: int = 1,
+        ema: float = 0.0,
+        evaluator: Evaluator | None = None,
     ):
         model, self.count = build(), count
         model.allocate()
         raw = _raw_memory(len(model.vector) * 4 + 64, 3 + (ema > 0) + count, shared=count > 1)
-        self._make = functools.partial(_Worker, build, task, raw, optimizer, ema)
+        self._make = functools.partial(_Worker, build, task, raw, optimizer, ema, evaluator or Evaluator())
         self._local = self._make(0)
         self.model, self.shared = self._local.model, self._local.shared
         self._others: list[parallel.Process] = []
@@ -164,6 +180,11 @@ class Workers:
     def compute(self, name: str, shares: Sequence[Any]) -> list[Any]:
         """Call task.name(model, share, memory) with one share for each worker -> the results, in order."""
         return self._all("compute", [(name, own) for own in shares])
+
+    def answers(self, pieces: Sequence[Any]) -> list[Any]:
+        """Let the evaluator do pieces of its work, dealt in turn -> its answers, in the order of the pieces."""
+        found = self._all("answers", [(pieces[index :: self.count],) for index in range(self.count)])
+        return [found[place % self.count][place // self.count] for place in range(len(pieces))]
 
     def reduce(self) -> float:
         """Add all gradients up; return the norm of the sum."""
