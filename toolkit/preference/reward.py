@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 from toolkit.display import short_repr
 from toolkit.errors import DataError, ModelError
 from toolkit.functional.arrays import Array
+from toolkit.functional.tuning import fixed_choice
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.models.reward import RewardModel, copy_values, settings_like
@@ -81,7 +82,8 @@ def normalized_score(
     """
     rng, most = np.random.default_rng(seed), min(len(prompts), _MOST)
     asked = [np.asarray(prompts[number], np.int64) for number in rng.choice(len(prompts), most, replace=False)]
-    with threadpool_limits(1):  # with more threads the same sums are rounded in another order
+    # With other kernels, and with more threads, the same sums are rounded otherwise.
+    with fixed_choice(), threadpool_limits(1):
         replies = write_replies(
             reference, asked, end, temperature=config.temperature, max_new_tokens=config.max_new_tokens, seed=seed
         )
