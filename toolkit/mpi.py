@@ -71,6 +71,11 @@ class World:
         return f"<World: {self.name}, of {self.size}>"
 
     @property
+    def of_this_machine(self) -> list[int]:
+        """The ranks of this machine."""
+        return [rank for rank, machine in enumerate(self.machine_of) if machine == self.machine_of[self.rank]]
+
+    @property
     def machines(self) -> int:
         return self.machine_of[-1] + 1
 
@@ -255,6 +260,37 @@ def _attempt(here: World, together: bool, function: Callable[[Any], Any], value:
         if isinstance(error, OSError):
             return ToolkitError(f"{here.name}: {error}")
         return RuntimeError(f"{here.name} failed:\n{traceback.format_exc()}")
+
+
+class SharedMemory:
+    """Blocks of memory that the ranks of a machine share; all ranks make it, and free it, together.
+
+    Nothing is known of its values at first. Where a machine has no room for it, a sentence ends all ranks.
+    """
+
+    def __init__(self, size: int, count: int):
+        here, MPI = world(), _library()  # noqa: N806
+        if here.machine.rank == 0 and (free := _free_shared_memory()) < size * count:
+            here.fail(
+                f"there is no room for the memory that ranks share, {size * count / 1e6:.0f} MB of {free / 1e6:.0f}"
+            )
+        self._window = MPI.Win.Allocate_shared(size * count if here.machine.rank == 0 else 0, 1, comm=here.machine)
+        memory = memoryview(self._window.Shared_query(0)[0])
+        self.blocks = [memory[number * size : (number + 1) * size] for number in range(count)]
+
+    def free(self) -> None:
+        """Give it back: nobody may look at it any more."""
+        self.blocks = []
+        self._window.Free()
+
+
+def _free_shared_memory() -> float:
+    """Return the bytes that are free where Linux keeps shared memory; elsewhere there is no such limit."""
+    try:
+        found = os.statvfs("/dev/shm")
+    except (AttributeError, OSError):
+        return float("inf")
+    return found.f_bavail * found.f_frsize
 
 
 class Rank:

@@ -89,7 +89,7 @@ class PPOTrainer(Trainer):
         return rollouts
 
     def _episodes(self, name: str, numbers: np.ndarray, seed: int) -> list[Episode]:
-        parts = np.array_split(numbers, self.workers.count)
+        parts = np.array_split(numbers, self.workers.parts)
         firsts = np.cumsum([0, *map(len, parts)])
         batches = [PromptBatch(name, part, seed, int(first)) for part, first in zip(parts, firsts[:-1], strict=True)]
         return [episode for part in self.workers.compute("episodes", batches) for episode in part]

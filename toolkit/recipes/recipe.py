@@ -88,6 +88,7 @@ class Recipe:
         """Return everything that decides the result, for the run to keep; `data` are digests of what is read."""
         left_out = {*OF_ONE_RUN, *leave_out}
         own = {name: value for name, value in asdict(self).items() if name not in left_out} | changed
+        own["training"] = self.training.deciding
         own = {KEPT_AS.get(name, name): _plain(value) for name, value in own.items()}
         return own | {"data": dict(data)}
 

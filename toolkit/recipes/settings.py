@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from toolkit.data.embedded import CORPORA
 from toolkit.display import meant, no_setting
@@ -119,6 +119,8 @@ def fitted(value: Any, hint: Any, name: str) -> Any:
         return tuple(fitted(each, parts[0], name) for each in ([value] if single else value))
     if NoneType in parts:  # a path, or none: settings.json has no text for it
         return None if value is None or value == "" else fitted(value, parts[0], name)
+    if origin is Union:  # of a type and a few words
+        return value if value in get_args(parts[1]) else fitted(value, parts[0], name)
     if origin is Literal:
         refuse((value not in parts, f"{name} is {value!r:.60}: it must be one of {', '.join(parts)}"))
         return value

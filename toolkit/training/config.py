@@ -3,8 +3,9 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin
 
+from toolkit import mpi
 from toolkit.display import short_repr
 from toolkit.errors import ConfigError
 from toolkit.models import older
@@ -24,6 +25,7 @@ RENAMED = {
 } | {f"model.{before}": f"model.{now}" for before, now in older.SETTINGS.items()}
 UPDATES = "training.updates"  # the one setting that a run may be resumed with another value of
 _MODELS = AutoEncoderConfig, GPTConfig, Seq2SeqConfig
+SHARDS = 16  # under MPI, where nobody says another number
 _ABSENT = "not set"
 _MOST_SHOWN = 6
 
@@ -54,7 +56,10 @@ class TrainingConfig:
     best_by: Literal["loss", "bleu", "chrf"] = "chrf"  # the validation score that chooses the best checkpoint
     keep: int = 1  # last checkpoints that are kept, beside the best
     seed: int = 1  # of initial values, data order and dropout
-    workers: int = field(default_factory=lambda: min(available_cores(), 4))  # processes; the results depend on it
+    workers: int = field(default_factory=lambda: min(available_cores(), 4))  # processes; under MPI, all ranks
+    shards: int | Literal["ranks"] = field(default_factory=lambda: SHARDS if mpi.launched() else "ranks")
+    """Parts that a batch is divided into, a power of two: with a number, no bit of the result depends on how many
+    workers or ranks there are; with "ranks", each has one part. A number is slower (see toolkit/training/README.md)."""
 
     __repr__ = short_repr
 
@@ -63,8 +68,22 @@ class TrainingConfig:
         check_ranges(self, _RANGES)
         for each in fields(self):
             choices, value = get_args(each.type), getattr(self, each.name)
-            if choices and value not in choices:
+            if get_origin(each.type) is Literal and value not in choices:
                 raise ConfigError(f"{each.name} is {value!r}: it must be one of {', '.join(choices)}")
+        if self.shards != "ranks" and not (isinstance(self.shards, int) and self.shards.bit_count() == 1):
+            raise ConfigError(f"shards is {self.shards!r}: it must be a power of two, such as {SHARDS}, or ranks")
+        if mpi.leading():
+            object.__setattr__(self, "workers", mpi.world().size)
+
+    @property
+    def parts(self) -> int:
+        """The fixed number of parts of a batch; 0 for as many as there are workers."""
+        return 0 if self.shards == "ranks" else self.shards
+
+    @property
+    def deciding(self) -> dict[str, Any]:
+        """Those settings that decide the result."""
+        return {name: value for name, value in vars(self).items() if name != ("workers" if self.parts else "shards")}
 
 
 _RANGES = (

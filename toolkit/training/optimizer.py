@@ -173,16 +173,16 @@ class Shard(NamedTuple):
     map: Parameter | None
 
 
-def partition(model: Model, optimizer: Adam | Muon, count: int) -> list[list[Shard]]:
-    """Divide the vector of a model into shards -> those of each of `count` workers.
+def partition(
+    model: Model, optimizer: Adam | Muon, count: int, buckets: Sequence[slice] | None = None
+) -> list[list[Shard]]:
+    """Divide the vector of a model into shards -> those of each of `count` workers, in the order of the vector.
 
-    Adam's arithmetic is the same for every number: the vector is cut into equal stretches. Muon's maps go to whoever
-    has least to do, the largest first, and what lies between them is cut into equal stretches.
+    Muon's maps go to whoever has least to do, the largest first, and what lies between them is cut into stretches of
+    whole blocks (of `BLOCK_ELEMENTS`, from where it begins), equally many for all. So the blocks, over which squares
+    are added up, are the same for every number of workers. buckets: stretches each of which is divided equally by
+    itself; they begin where blocks do.
     """
-    size = len(model.vector)
-    if isinstance(optimizer, Adam):
-        bounds = [size * i // count for i in range(count + 1)]
-        return [[Shard(slice(*bounds[i : i + 2]), None)] for i in range(count)]
 
     def cost(parameter: Parameter) -> int:
         inputs, outputs = parameter.shape
@@ -191,20 +191,41 @@ def partition(model: Model, optimizer: Adam | Muon, count: int) -> list[list[Sha
 
     shards: list[list[Shard]] = [[] for _ in range(count)]
     work = [0] * count
-    places = [(each, begin) for each, begin in model.places() if each.splits is not None and min(each.shape) > 1]
-    maps = [Shard(slice(begin, begin + each.size), each) for each, begin in places]
+    maps = maps_of(model, optimizer)
     for shard in sorted(maps, key=lambda shard: -cost(shard.map)):
         worker = work.index(min(work))
         shards[worker].append(shard)
         work[worker] += cost(shard.map)
-    end = 0
-    for stretch in [*sorted((shard.stretch for shard in maps), key=lambda each: each.start), slice(size, size)]:
-        bounds = [end + (stretch.start - end) * i // count for i in range(count + 1)]
+    turn = 0
+    for begin, end in gaps_between(maps, buckets or [slice(0, len(model.vector))]):
+        blocks = -(-(end - begin) // BLOCK_ELEMENTS)
+        bounds = [min(begin + blocks * i // count * BLOCK_ELEMENTS, end) for i in range(count + 1)]
         for i in range(count):
             if bounds[i] < bounds[i + 1]:
-                shards[i].append(Shard(slice(*bounds[i : i + 2]), None))
-        end = stretch.stop
-    return shards
+                shards[(i + turn) % count].append(Shard(slice(*bounds[i : i + 2]), None))
+        turn += blocks % count  # or the last ones would get all the odd blocks
+    return [sorted(own, key=lambda shard: shard.stretch.start) for own in shards]
+
+
+def maps_of(model: Model, optimizer: Adam | Muon) -> list[Shard]:
+    """Find the parameters that the optimizer moves as linear maps, in the order of the vector."""
+    if isinstance(optimizer, Adam):
+        return []
+    places = [(each, begin) for each, begin in model.places() if each.splits is not None and min(each.shape) > 1]
+    return sorted((Shard(slice(begin, begin + each.size), each) for each, begin in places), key=lambda x: x[0].start)
+
+
+def gaps_between(maps: Sequence[Shard], buckets: Sequence[slice]) -> list[tuple[int, int]]:
+    """Find the stretches of buckets in which no maps are."""
+    found = []
+    for bucket in buckets:
+        begin = bucket.start
+        inside = [shard.stretch for shard in maps if bucket.start <= shard.stretch.start < bucket.stop]
+        for stretch in [*inside, slice(bucket.stop, bucket.stop)]:
+            if begin < stretch.start:
+                found.append((begin, stretch.start))
+            begin = stretch.stop
+    return found
 
 
 def move_average(average: Array, parameters: Array, step: int, decay: float) -> None:

@@ -47,8 +47,8 @@ class Trainer:
         start: Callable[[Model], None] | None = None,
     ):
         self.task, self.config, self.run, self.tokenizer = task, config, run, tokenizer
-        self.evaluator = evaluator or Evaluator()
-        self.workers = Workers(build, task, make_optimizer(config), config.workers, config.ema, self.evaluator)
+        self.evaluator, optimizer = evaluator or Evaluator(), make_optimizer(config)
+        self.workers = Workers(build, task, optimizer, config.workers, config.ema, self.evaluator, config.parts)
         self.model = self.workers.model
         width = getattr(self.model.config, "d_model", 512)
         self.schedule = make_schedule(
@@ -173,8 +173,8 @@ class Trainer:
         return self.schedule(step) * 0.5**self.state.rollbacks
 
     def _shares(self, step: int) -> list[list[tuple[Share, list[int]]]]:
-        """Return for each worker its share of each of the update's batches, with the seed of its dropout masks."""
-        dealt = [self.task.split(self._next_batch(), self.workers.count) for _ in range(self.config.accumulation)]
+        """Return for each part its share of each of the update's batches, with the seed of its dropout masks."""
+        dealt = [self.task.split(self._next_batch(), self.workers.parts) for _ in range(self.config.accumulation)]
         return [
             [(share, [self.config.seed, step, micro, index]) for micro, share in enumerate(own)]
             for index, own in enumerate(zip(*dealt, strict=True))
@@ -201,7 +201,7 @@ class Trainer:
     def validation_loss(self) -> LossSums:
         """Return unsmoothed sums over the validation set, divided among the workers."""
         batches = self.task.validation_batches(self.config.tokens_per_batch)
-        dealt = (self.task.split(each, self.workers.count) for each in batches)
+        dealt = (self.task.split(each, self.workers.parts) for each in batches)
         return self.workers.evaluate(list(zip(*dealt, strict=True)))
 
     def _validate(self, bar: tqdm) -> None:
