@@ -70,10 +70,10 @@ class World:
     def __repr__(self) -> str:
         return f"<World: {self.name}, of {self.size}>"
 
-    @property
-    def of_this_machine(self) -> list[int]:
-        """The ranks of this machine."""
-        return [rank for rank, machine in enumerate(self.machine_of) if machine == self.machine_of[self.rank]]
+    def ranks_of_machine(self, number: int | None = None) -> list[int]:
+        """List the ranks of a machine, by default of this one."""
+        number = self.machine_of[self.rank] if number is None else number
+        return [rank for rank, machine in enumerate(self.machine_of) if machine == number]
 
     @property
     def machines(self) -> int:
@@ -275,13 +275,19 @@ class SharedMemory:
                 f"there is no room for the memory that ranks share, {size * count / 1e6:.0f} MB of {free / 1e6:.0f}"
             )
         self._window = MPI.Win.Allocate_shared(size * count if here.machine.rank == 0 else 0, 1, comm=here.machine)
+        self._window.Lock_all(MPI.MODE_NOCHECK)  # so that `sync` may be called
         memory = memoryview(self._window.Shared_query(0)[0])
         self.blocks = [memory[number * size : (number + 1) * size] for number in range(count)]
 
     def free(self) -> None:
         """Give it back: nobody may look at it any more."""
         self.blocks = []
+        self._window.Unlock_all()
         self._window.Free()
+
+    def sync(self) -> None:
+        """Make visible to each other what ranks have written, on processors that would leave it open when."""
+        self._window.Sync()
 
 
 def _free_shared_memory() -> float:

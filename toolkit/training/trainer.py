@@ -112,6 +112,7 @@ class Trainer:
             own[:] = moment
         if shared.average is not None:
             shared.average[:] = average
+        self.workers.spread()
 
     def _advance(self, bar: tqdm) -> None:
         """Make update after update, until there is a reason to stop."""
@@ -227,6 +228,7 @@ class Trainer:
 
     def _save(self, is_best: bool) -> None:
         state, config, shared = self.state, self.config, self.workers.shared
+        self.workers.collect()
         vectors = [each for each in (shared.parameters, *shared.moments, shared.average) if each is not None]
         self._check_finite(state.update, all(np.isfinite(vector).all() for vector in vectors))
         with self.workers.averaged() as raw:

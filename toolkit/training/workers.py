@@ -12,12 +12,11 @@ Processes, not threads: every NumPy call takes the interpreter's lock again, and
 each other longer than they work.
 """
 
-import functools
 import math
 import mmap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -26,146 +25,13 @@ from threadpoolctl import threadpool_limits
 
 from toolkit import mpi, parallel
 from toolkit.errors import ConfigError
-from toolkit.functional.arrays import BLOCK_ELEMENTS, Array
+from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
-from toolkit.nn import memory
-from toolkit.nn.memory import Pool
-from toolkit.nn.module import Model, Parameter
-from toolkit.nn.tape import Tape
-from toolkit.training.optimizer import Adam, Map, Muon, move_average, partition, sum_of_squares
-from toolkit.training.shards import Adder, Schedule, add_from_right, deal
+from toolkit.nn.module import Model
+from toolkit.training.optimizer import Adam, Muon
+from toolkit.training.shards import Schedule, deal
 from toolkit.training.task import Evaluator, Share, Task, add_sums
-
-
-class Shared(NamedTuple):
-    """Vectors in memory that the workers of a machine share, all divided like the model's parameters."""
-
-    parameters: Array
-    moments: tuple[Array, Array]
-    average: Array | None  # of the parameters
-    gradients: list[Array]  # sums over some parts of a batch, of one worker after the other; after `reduce`, of all
-
-
-class Setup(NamedTuple):
-    """Everything that a worker is made of, in whichever process, but its number."""
-
-    build: Callable[[], Model]
-    task: Task
-    optimizer: Adam | Muon
-    ema: float
-    evaluator: Evaluator
-    parts: int  # of a batch
-    count: int  # of workers
-    raw: list | None  # memory that worker processes share; ranks have MPI's
-
-
-class _Worker:
-    """The part of one worker, in whichever process it runs; a spawned process or a rank makes it anew of its setup."""
-
-    def __init__(self, setup: Setup, index: int):
-        self._made_of = setup, index
-        _, self.task, self.optimizer, self.ema, self.evaluator, *_ = setup
-        self.model, self.memory = setup.build(), Pool()
-        self.model.allocate()
-        schedules, own = [Schedule(shards) for shards in deal(setup.parts, setup.count)], index
-        if setup.raw is None:
-            here = mpi.world()
-            schedules, own = [schedules[rank] for rank in here.of_this_machine], here.machine.rank
-        size, count = len(self.model.vector), 3 + (self.ema > 0) + max(1, sum(each.buffers for each in schedules))
-        self._memory_of_ranks = None if setup.raw else mpi.SharedMemory(_bytes(size), count)
-        raw = setup.raw or self._memory_of_ranks.blocks
-        self.shared = _shared_vectors(raw, size, self.ema > 0)
-        self.model.allocate(vector=self.shared.parameters)
-        rest = iter(self.shared.gradients)
-        gradients = [[next(rest) for _ in range(each.buffers)] for each in schedules]
-        self.schedule, self.gradients = schedules[own], gradients[own]
-        self.views = [self.model.views(gradient) for gradient in self.gradients]
-        held = [(node, vectors[i]) for each, vectors in zip(schedules, gradients, strict=True) for node, i in each.held]
-        self.held, self.adder = [vector for _, vector in held], Adder([node for node, _ in held])
-        self.shards = partition(self.model, self.optimizer, setup.count)[index]
-
-    def __reduce__(self) -> tuple:
-        return _Worker, self._made_of
-
-    def __call__(self, call: tuple[str, tuple]) -> Any:
-        """Call a method, without warnings of overflow: the trainer tells once of a run that diverges."""
-        name, arguments = call
-        _ = self._limits
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return getattr(self, name)(*arguments)
-
-    @cached_property
-    def _limits(self) -> threadpool_limits:
-        return threadpool_limits(1)  # in the process that works
-
-    def gradient(self, parts: Sequence[Sequence[tuple[Share, Sequence[int]]]]) -> list[LossSums]:
-        """Compute the gradients of parts, each a list of shares with the seeds of dropout masks -> the sums of each.
-
-        The gradients of parts that stand side by side in the tree are added up.
-        """
-        sums = []
-        for leaf, shares in zip(self.schedule.leaves, parts, strict=True):
-            sums.append(self._part(self.views[leaf.buffer], shares))
-            if len(leaf.added) > 1:
-                add_from_right([self.gradients[buffer] for buffer in leaf.added])
-        return sums
-
-    def _part(self, views: dict[Parameter, Array], shares: Sequence[tuple[Share, Sequence[int]]]) -> LossSums:
-        unwritten, sums = set(views), []
-        if memory.poison:
-            for view in views.values():
-                view.fill(np.nan)
-        for share, seed in shares:
-            tape = Tape(views, np.random.SFC64(seed), self.memory, unwritten=unwritten)
-            sums.append(self.task.loss(self.model, share, tape))
-        for parameter in unwritten:  # that no share has used
-            views[parameter][...] = 0
-        return add_sums(sums)
-
-    def evaluate(self, parts: Sequence[Sequence[Share]]) -> list[LossSums]:
-        def loss(share: Share) -> LossSums:
-            return self.task.loss(self.model, share, Tape(memory=self.memory))
-
-        return [add_sums([loss(share) for share in shares]) for shares in parts]
-
-    def compute(self, name: str, parts: Sequence[Any]) -> list[Any]:
-        return [getattr(self.task, name)(self.model, part, self.memory) for part in parts]
-
-    def answers(self, pieces: Sequence[Any]) -> list[Any]:
-        return self.evaluator.answers(self.model, pieces) if pieces else []
-
-    def reduce(self) -> list[float]:
-        """Add up the gradients over this worker's shards, into the first -> the sums of squares of their blocks."""
-        squares, total = [], self.shared.gradients[0]
-        for stretch, _ in self.shards:
-            for start in range(stretch.start, stretch.stop, BLOCK_ELEMENTS):
-                block = slice(start, min(start + BLOCK_ELEMENTS, stretch.stop))
-                self.adder.add([vector[block] for vector in self.held], whole=True)
-                squares.append(sum_of_squares(total[block]))
-        return squares
-
-    def update(self, step: int, learning_rate: float, scale: float) -> None:
-        """Move this worker's shards of the parameters, and of their average."""
-        shared, model, maps = self.shared, self.model, []
-        for stretch, parameter in self.shards:
-            theta, gradient = shared.parameters[stretch], shared.gradients[0][stretch]
-            moments = tuple(moment[stretch] for moment in shared.moments)
-            if parameter is None:
-                decayed = max(0, min(model.decayed, stretch.stop) - stretch.start)
-                self.optimizer.update(theta, gradient, moments, step, learning_rate, scale, decayed)
-            else:
-                maps.append(Map(parameter, theta, gradient, moments[0]))
-        if maps:
-            self.optimizer.update_maps(maps, learning_rate, scale)
-        if shared.average is not None:
-            for stretch, _ in self.shards:
-                move_average(shared.average[stretch], shared.parameters[stretch], step, self.ema)
-
-    def leave(self) -> None:
-        """Give up MPI's memory, as all ranks do together; the model keeps its values."""
-        self.model.allocate(vector=self.shared.parameters.copy())
-        self.shared = self.views = self.held = self.gradients = None
-        self._memory_of_ranks.free()
+from toolkit.training.worker import Setup, Worker, bytes_of
 
 
 class _Elsewhere(NamedTuple):
@@ -175,7 +41,7 @@ class _Elsewhere(NamedTuple):
     index: int
 
     def __reduce__(self) -> tuple:
-        return _Worker, tuple(self)
+        return Worker, tuple(self)
 
 
 class Workers:
@@ -212,8 +78,8 @@ class Workers:
             model = build()
             model.allocate()
             buffers = sum(Schedule(shards).buffers for shards in deal(self.parts, count))
-            setup = setup._replace(raw=_raw_memory(_bytes(len(model.vector)), 3 + (ema > 0) + buffers, count > 1))
-        self._make = functools.partial(_Worker, setup)
+            setup = setup._replace(raw=_raw_memory(bytes_of(len(model.vector)), 3 + (ema > 0) + buffers, count > 1))
+        self._make = partial(Worker, setup)
         self._local = self._make(0)
         self.model, self.shared = self._local.model, self._local.shared
 
@@ -277,21 +143,31 @@ class Workers:
 
         Without an average nothing changes, and None is given.
         """
-        parameters, average = self.shared.parameters, self.shared.average
-        if average is None:
+        if self.shared.average is None:
             yield None
             return
-
-        def exchange() -> None:
-            for start in range(0, len(average), BLOCK_ELEMENTS):
-                block = slice(start, start + BLOCK_ELEMENTS)
-                parameters[block], average[block] = average[block], parameters[block].copy()
-
-        exchange()
+        self._on_machines("collect", False)
+        self._exchange_average()
         try:
-            yield average
+            yield self.shared.average
         finally:
-            exchange()
+            self._exchange_average()
+
+    def _exchange_average(self) -> None:
+        self._local(("exchange_average", ())) if self._local.exchange is None else self._on_machines("exchange_average")
+
+    def spread(self) -> None:
+        """Give the values of the vectors, which the caller has set, to all machines."""
+        self._on_machines("spread")
+
+    def collect(self) -> None:
+        """Get the moments of all machines, for the caller to read."""
+        self._on_machines("collect", True)
+
+    def _on_machines(self, name: str, *arguments: Any) -> None:
+        """Let all workers do something that is needed where there are several machines."""
+        if self._local.exchange:
+            self._all(name, [arguments] * self.count)
 
     def _all(self, name: str, arguments: Sequence[tuple]) -> list[Any]:
         """Call a method of every worker, each with its own arguments, and collect what they return, in order."""
@@ -299,11 +175,6 @@ class Workers:
             worker.send((name, own))
         results = [self._local((name, arguments[0]))]
         return results + [parallel.result_of(worker.receive()) for worker in self._others]
-
-
-def _bytes(size: int) -> int:
-    """Return the memory of a vector that may be moved to where a cache line begins."""
-    return size * 4 + 64
 
 
 def _raw_memory(size: int, count: int, shared: bool) -> list:
@@ -315,7 +186,7 @@ def _raw_memory(size: int, count: int, shared: bool) -> list:
     if not shared:
         return [np.zeros(size, np.uint8) for _ in range(count)]
     forked = parallel.START_METHOD == "fork"
-    make = functools.partial(mmap.mmap, -1) if forked else functools.partial(parallel.context().RawArray, "b")
+    make = partial(mmap.mmap, -1) if forked else partial(parallel.context().RawArray, "b")
     try:
         return [make(size) for _ in range(count)]
     except OSError as error:
@@ -323,15 +194,3 @@ def _raw_memory(size: int, count: int, shared: bool) -> list:
             f"there is no room for the memory that workers share, {count * size / 1e6:.0f} MB "
             f"({error.strerror or error}): make room, or train with --training.workers 1"
         ) from error
-
-
-def _shared_vectors(raw: list, size: int, averaged: bool) -> Shared:
-    """View the shared blocks as vectors that begin on a cache line."""
-    vectors = []
-    for block in raw:
-        array = np.frombuffer(block, np.uint8)
-        start = -array.ctypes.data % 64
-        vectors.append(array[start : start + size * 4].view(np.float32))
-    parameters, first, second, *others = vectors
-    average = others.pop(0) if averaged else None
-    return Shared(parameters, (first, second), average, others)
