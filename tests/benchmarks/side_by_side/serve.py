@@ -25,8 +25,13 @@ def main() -> None:
         else:
             answer = getattr(served, method)(**arguments)
         print(json.dumps(answer), file=answers, flush=True)
-    os._exit(0)  # workers and threads need no farewell
 
 
 if __name__ == "__main__":
-    main()
+    if "PMI_SIZE" in os.environ:  # under mpiexec, where the first rank is told what to do
+        from toolkit import mpi
+
+        mpi.led(main)
+    else:
+        main()
+        os._exit(0)  # workers and threads need no farewell

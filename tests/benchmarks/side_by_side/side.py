@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,15 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 class Side:
     """A process that imports `module` and serves an object of `kind` in it; see `serve`.
 
-    Its environment has none of the variables that set numbers of threads but those of `environment`.
+    Its environment has none of the variables that set numbers of threads but those of `environment`. launcher: words
+    before the command, such as those of mpiexec.
     """
 
-    def __init__(self, module: str, kind: str, environment: dict[str, str] | None = None):
+    def __init__(self, module: str, kind: str, environment: dict[str, str] | None = None, launcher: Sequence[str] = ()):
         kept = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
         paths = [str(Path(__file__).resolve().parents[1]), str(ROOT), kept.get("PYTHONPATH", "")]
         kept["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-        command = [sys.executable, "-m", f"{__package__}.serve", module, kind]
+        command = [*launcher, sys.executable, "-m", f"{__package__}.serve", module, kind]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115, open as long as the process is
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors}
         self._process = subprocess.Popen(command, text=True, env=kept | (environment or {}), **pipes)

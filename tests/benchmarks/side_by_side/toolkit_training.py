@@ -26,20 +26,21 @@ from .recipe import RECIPE
 
 
 class ToolkitTraining:
-    """Updates as the toolkit's trainer makes them, `threads` workers."""
+    """Updates as the toolkit's trainer makes them, `threads` workers, or all ranks.  shards: see `TrainingConfig`."""
 
-    def __init__(self, directory: str, threads: int):
+    def __init__(self, directory: str, threads: int, shards: int = 0):
         data = Batches(Path(directory))
         config = GPTConfig(**data.model) if data.kind == "gpt" else Seq2SeqConfig(**data.model)
         self.build = partial(GPT if data.kind == "gpt" else Seq2Seq, config)
         self.task, self.batch = (_language if data.kind == "gpt" else _translation)(data)
+        self.shards = shards
         optimizer = Adam(RECIPE["beta1"], RECIPE["beta2"], RECIPE["eps"], RECIPE["weight_decay"])
         self.workers = self.start(optimizer, threads)
         with np.load(Path(directory) / "weights.npz") as arrays:
             self.workers.model.load_arrays(dict(arrays), directory)
 
     def start(self, optimizer: Adam, threads: int) -> Workers:
-        return Workers(self.build, self.task, optimizer, threads).__enter__()
+        return Workers(self.build, self.task, optimizer, threads, shards=self.shards).__enter__()
 
     def check(self) -> dict[str, float]:
         """Loss and gradient norm of the first update, without dropout."""
@@ -58,7 +59,7 @@ class ToolkitTraining:
 
     def update(self, number: int) -> LossSums:
         workers = self.workers
-        shares = self.task.split(self.batch(number), workers.count)
+        shares = self.task.split(self.batch(number), workers.parts)
         sums = workers.gradient([[(share, [1, number, 0, index])] for index, share in enumerate(shares)])
         norm = workers.reduce() / sums.tokens
         workers.update(number + 1, RECIPE["learning_rate"], clip_scale(norm, RECIPE["clip"]) / sums.tokens)
