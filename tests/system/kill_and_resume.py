@@ -154,7 +154,7 @@ def contents(run: Path) -> dict[str, object]:
 def _content(path: Path) -> object:
     if path.name == "log.jsonl":
         return [_timeless(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
-    if path.name in ("state.json", "metrics.json"):
+    if path.name in ("state.json", "metrics.json", "corpus.json"):
         return _timeless(json.loads(path.read_text(encoding="utf-8")))
     return path.read_bytes()
 
