@@ -11,6 +11,7 @@ import pytest
 from tests.system.damage.disks import limited
 from tests.training.small import Deadly, build_small, small_task
 from toolkit.errors import ConfigError, ToolkitError
+from toolkit.functional import tuning
 from toolkit.functional.output_loss import LossSums
 from toolkit.nn.memory import Pool
 from toolkit.training.optimizer import Adam
@@ -113,6 +114,21 @@ def test_all_workers_evaluate_and_their_answers_are_in_the_order_of_the_pieces(p
             (number, workers.model.vector.tobytes()) for number in range(pieces)
         ]
         assert len({process for _, process, _ in found}) == min(pieces, 3)
+
+
+class Kernels(Evaluator):
+    """Says by which kernels a worker decodes."""
+
+    def answers(self, model, pieces):
+        return [tuning.choose("memory") for _ in pieces]
+
+
+def test_workers_decode_by_kernels_that_nobody_has_measured(monkeypatch) -> None:
+    monkeypatch.delenv("TOOLKIT_KERNELS")
+    monkeypatch.setattr(tuning, "_read_or_measured", lambda *_: "measured")
+    assert tuning.choose("memory") == "measured"
+    with Workers(build_small(), small_task(), ADAM, 2, evaluator=Kernels()) as workers:
+        assert workers.answers(range(2)) == [tuning.FIXED["memory"]] * 2
 
 
 @pytest.mark.parametrize("count", [1, 2])

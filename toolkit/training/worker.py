@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from toolkit import mpi
 from toolkit.functional.arrays import BLOCK_ELEMENTS, Array
 from toolkit.functional.output_loss import LossSums
+from toolkit.functional.tuning import fixed_choice
 from toolkit.nn import memory
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model, Parameter
@@ -94,10 +95,13 @@ class Worker:
         return Worker, self._made_of
 
     def __call__(self, call: tuple[str, tuple]) -> Any:
-        """Call a method, without warnings of overflow: the trainer tells once of a run that diverges."""
+        """Call a method, without warnings of overflow: the trainer tells once of a run that diverges.
+
+        Whoever decodes in it does so by the kernels of all workers, not by those that are fastest on this machine.
+        """
         name, arguments = call
         _ = self._limits
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        with fixed_choice(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             return getattr(self, name)(*arguments)
 
     @cached_property
