@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from toolkit import __version__, mpi
+from toolkit import __version__, launcher, mpi
 from toolkit.commands.console import emit
 from toolkit.display import meant, tell
 from toolkit.errors import ConfigError, ToolkitError
@@ -70,13 +70,16 @@ SIGNALLED = 128  # and the number of the signal, as a shell reports it
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0, 2 for a mistake in what it was given, 130 for Ctrl-C.
 
-    Other signals that ask it to end give 128 and their number: 143 for SIGTERM, 129 for SIGHUP.
+    Other signals that ask it to end give 128 and their number: 143 for SIGTERM, 129 for SIGHUP, 138 for SIGUSR1.
     """
     return reported(lambda: _run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
 def reported(action: Callable[[], None]) -> int:
-    """Do something on the user's behalf -> an exit code; what the user got wrong is told in one sentence."""
+    """Do something on the user's behalf -> an exit code; what the user got wrong is told in one sentence.
+
+    Under a launcher such as mpiexec the first rank does it, and tells.
+    """
     if sys.stdout is not None:
         # Nepali is written in UTF-8, and a line ends with LF, whatever this machine would do by itself.
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
@@ -85,23 +88,25 @@ def reported(action: Callable[[], None]) -> int:
             with stoppable():
                 mpi.led(action)
             return 0
-        except ToolkitError as error:
-            if mpi.tells():
-                tell(f"toolkit: {error}")
-            return USER_ERROR
-        except MemoryError:
-            tell("toolkit: there is not enough memory for this: a smaller model, batch or text needs less")
-            return USER_ERROR
-        except KeyboardInterrupt:
-            tell("")  # the shell's prompt begins a new line
-            return INTERRUPTED
-        except Stopped as stopped:
-            if str(stopped):
-                tell(str(stopped))
-            return SIGNALLED + stopped.number
+        except (ToolkitError, MemoryError, KeyboardInterrupt, Stopped) as error:
+            sentence, code = _ending(error)
+            if sentence is not None and launcher.tells():
+                tell(sentence)
+            return code
         except BrokenPipeError:
             discard(sys.stdout)
             return BROKEN_PIPE
+
+
+def _ending(error: BaseException) -> tuple[str | None, int]:
+    """Return what is told of an error that ends the command, and the exit code."""
+    if isinstance(error, ToolkitError):
+        return f"toolkit: {error}", USER_ERROR
+    if isinstance(error, MemoryError):
+        return "toolkit: there is not enough memory for this: a smaller model, batch or text needs less", USER_ERROR
+    if isinstance(error, Stopped):
+        return str(error) or None, SIGNALLED + error.number
+    return "", INTERRUPTED  # the shell's prompt begins a new line
 
 
 def _run(arguments: Sequence[str], program: str = "toolkit") -> None:

@@ -11,6 +11,7 @@ those from working that are waited for.
 """
 
 import itertools
+import math
 import os
 import pickle
 import socket
@@ -19,19 +20,16 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, NoReturn, TypeVar
 
+from toolkit import launcher
 from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
-from toolkit.process import ignore_signals
+from toolkit.process import Stopped, blocked_signals, ignored_signals
 
 Result = TypeVar("Result")
 
-# What launchers say to each process: MPICH, Intel's and Microsoft's MPI and Slurm; Open MPI; whatever speaks PMIx.
-_SIZES = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"
-_SIGNS = (*_SIZES, "PMIX_RANK")
-_NUMBERS = "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"
 _JOBS, _ANSWERS = 1, 2  # tags of messages
 # Seconds. A wait begins without a pause, for what is almost there; then pauses take a small part of the whole wait.
 _AT_ONCE, _SHORTEST, _LONGEST, _PART = 100e-6, 20e-6, 2e-3, 1 / 32
@@ -39,22 +37,24 @@ _PATIENCE = 3.0  # seconds that ranks have to finish their work when the first o
 _sessions = itertools.count(1)
 
 
-def launched() -> bool:
-    """Say if a launcher such as mpiexec has started this process; alone or with others."""
-    return any(name in os.environ for name in _SIGNS)
-
-
 class World:
-    """All ranks.  Raises ConfigError where there is no mpi4py, or it does not belong to the launcher.
+    """All ranks.  Raises ConfigError as `launcher.library` does, and for ranks of different versions.
 
     Ranks of a machine follow each other, whatever order the launcher has chosen; rank 0 is the launcher's.
     """
 
     def __init__(self) -> None:
-        MPI = _library()  # noqa: N806
-        everyone = MPI.COMM_WORLD
-        self._check_size(everyone.size)
+        everyone = launcher.library().COMM_WORLD
+        launcher.watch_parent()
+        with blocked_signals():
+            self._find(everyone)
+        if self.size > 1:
+            sys.excepthook = partial(self._end_all, sys.excepthook)
+
+    def _find(self, everyone: Any) -> None:
+        MPI = launcher.library()  # noqa: N806
         machine = everyone.Split_type(MPI.COMM_TYPE_SHARED)
+        launcher.forget_names(machine)
         first = machine.allreduce(everyone.rank, MPI.MIN)
         places = sorted(everyone.allgather((first, everyone.rank)))
         self.comm = everyone.Split(0, places.index((first, everyone.rank)))
@@ -64,8 +64,11 @@ class World:
         self.machine_of = [sorted(set(firsts)).index(first) for first in firsts]  # for each rank
         self.name = f"rank {everyone.rank} on {socket.gethostname()}"
         self.meanwhile: Callable[[], object] | None = None  # what is to be done now and then in a wait
-        self._process, self._parent = os.getpid(), os.getppid()
+        self.common: BaseException | None = None  # an error that all ranks have
+        self._process = os.getpid()
         self._sent: list[Any] = []  # messages that may still be on their way
+        found = self.comm.allgather((launcher.fingerprint(), self.name))
+        self.unlike = launcher.compare(*zip(*found, strict=True))  # a line for the user, or ""
 
     def __repr__(self) -> str:
         return f"<World: {self.name}, of {self.size}>"
@@ -84,33 +87,16 @@ class World:
         """True on the first of several ranks; not in a process that it has started."""
         return self.size > 1 and self.rank == 0 and os.getpid() == self._process
 
-    def _check_size(self, size: int) -> None:
-        told = [int(os.environ[name]) for name in _SIZES if os.environ.get(name, "").isdigit()]
-        if told and told[0] != size:
-            library = _library().Get_library_version().split("\n")[0].strip("\0 ")
-            raise ConfigError(
-                f"the launcher has started {told[0]} ranks and mpi4py sees {size}: its MPI is {library}, "
-                "so take the mpiexec of that one"
-            )
-
     def wait(self, test: Callable[[], Result]) -> Result:
         """Wait until a test gives something, and return that."""
-        begin, looked = time.monotonic(), 0.0
+        begin = time.monotonic()
         while not (found := test()):
             if self.meanwhile:
                 self.meanwhile()
             waited = time.monotonic() - begin
             if waited > _AT_ONCE:
                 time.sleep(min(max(waited * _PART, _SHORTEST), _LONGEST))
-            if waited > looked + 0.25:
-                looked = waited
-                self._check_parent()
         return found
-
-    def _check_parent(self) -> None:
-        """End at once where the launcher has gone: nobody would end this process any more."""
-        if os.getppid() != self._parent:
-            os._exit(1)
 
     def send(self, message: Any, to: int, tag: int) -> None:
         self._sent = [each for each in self._sent if not each.Test()]
@@ -129,6 +115,16 @@ class World:
         self.wait(lambda: all(each.Test() for each in self._sent))
         self._sent = []
 
+    def _end_all(self, print_error: Callable[..., None], kind: type, error: BaseException, trace: Any) -> None:
+        """End all ranks where an exception that the others have not ends this one: they might wait for it."""
+        if error is self.common:
+            if self.rank == 0:
+                print_error(kind, error, trace)
+            return
+        print_error(kind, error, trace)
+        sys.stderr.flush()
+        self.comm.Abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+
     def fail(self, sentence: str, code: int = 2) -> NoReturn:
         """End all ranks, with a sentence that names this one."""
         with suppress(OSError, ValueError):
@@ -136,20 +132,6 @@ class World:
             sys.stderr.flush()
         self.comm.Abort(code)
         raise SystemExit(code)  # where MPI has let it live
-
-
-def _library() -> Any:
-    try:
-        import mpi4py
-
-        mpi4py.rc.thread_level = "funneled"  # only the main thread calls it
-        from mpi4py import MPI
-    except ImportError as error:
-        raise ConfigError(
-            f"the launcher has started several processes that need mpi4py to know of each other ({error}): install it "
-            "with the extra mpi, or start one process without the launcher"
-        ) from None
-    return MPI
 
 
 @cache
@@ -166,30 +148,36 @@ def leading() -> bool:
     return _led and world().leads
 
 
-def tells() -> bool:
-    """Say if it is for this process to tell what went wrong: where there are ranks, the first one does."""
-    return not any(int(os.environ.get(name, "0")) for name in _NUMBERS)
-
-
 def led(action: Callable[[], Result]) -> Result | None:
     """Do something on rank 0 while the others serve it -> its result, on all ranks.
 
     Outside of a launcher, and within another such action, it is just done. A ToolkitError that it raises is raised on
-    all ranks; anything else ends the others by a SystemExit.
+    all ranks; anything else ends the others without a word.
     """
     global _led
-    if _led or not launched():
+    if _led:
         return action()
-    here = world()
+    if not launcher.launched():
+        launcher.check_tasks()
+        return action()
+    try:
+        here = world()
+    except ConfigError:
+        if launcher.tells():
+            raise
+        raise SystemExit(2) from None
     if here.size == 1:
         return action()
     if here.rank:
         return _serve(here)
-    _led, result, error = True, None, None
+    result = error = None
     try:
+        _led = True
+        if here.unlike:
+            tell(f"toolkit: {here.unlike}")
         result = action()
     except BaseException as raised:
-        error = raised
+        error = here.common = raised
         raise
     finally:
         _led = False
@@ -198,15 +186,27 @@ def led(action: Callable[[], Result]) -> Result | None:
 
 
 def _release(here: World, result: Any, error: BaseException | None) -> None:
-    """Let the others go, at the end of what they have served; those that do not come to one are ended."""
-    if _in_work(here, time.monotonic() + _PATIENCE):
+    """Let the others go when they have done their work; after an error, end those that do not come to an end of it."""
+    if _in_work(here, time.monotonic() + _PATIENCE if error else math.inf):
         sys.stdout.flush()
-        sys.stderr.flush()
-        here.comm.Abort(2 if isinstance(error, ToolkitError) else 1)
-    told = error if error is None or isinstance(error, ToolkitError) else SystemExit(1)
+        here.fail(*_said(error))
+    told = error if error is None or isinstance(error, ToolkitError) else SystemExit(0)  # rank 0 gives the exit code
     for rank in range(1, here.size):
         here.send(("end", 0, (result, told)), rank, _JOBS)
     here.flush()
+
+
+def _said(error: BaseException | None) -> tuple[str, int]:
+    """Return what is to be told of an error that ends all ranks, and the exit code."""
+    if isinstance(error, ToolkitError | MemoryError):
+        return str(error) or "there is not enough memory", 2
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", 130
+    if isinstance(error, Stopped):
+        return str(error) or f"ended by signal {error.number}", 128 + error.number
+    if isinstance(error, BrokenPipeError):
+        return "nobody reads the output any more", 141
+    return "failed:\n" + "".join(traceback.format_exception(error)), 1
 
 
 _open_jobs: dict[int, int] = {}  # how many of each rank have no answer yet
@@ -228,38 +228,46 @@ def _in_work(here: World, deadline: float) -> bool:
 
 def _serve(here: World) -> Any:
     """Do what rank 0 sends until it ends."""
-    ignore_signals()
     work: Callable[[Any], Any] | None = None
     together = False
-    while True:
-        kind, session, value = here.receive(0, _JOBS)
-        if kind == "end":
-            result, error = value
-            if error:
-                raise error
-            return result
-        if kind == "work":
-            together, pickled = value
-            work = _attempt(here, together, pickle.loads, pickled)
-        else:
-            answer = work if isinstance(work, Exception) else _attempt(here, together, work, value)
-            here.send((session, answer), 0, _ANSWERS)
+    with ignored_signals():
+        while True:
+            kind, session, value = here.receive(0, _JOBS)
+            if kind == "end":
+                break
+            if kind == "work":
+                together, pickled = value
+                work = _attempt(here, together, pickle.loads, pickled)
+                if together:  # it is made by all at once: until then nobody may leave
+                    here.send((-session, None), 0, _ANSWERS)
+            else:
+                answer = work if isinstance(work, Exception) else _attempt(here, together, work, value)
+                here.send((session, answer), 0, _ANSWERS)
+    result, here.common = value
+    if here.common:
+        raise here.common
+    return result
 
 
 def _attempt(here: World, together: bool, function: Callable[[Any], Any], value: Any) -> Any:
     """Call a function -> its result, or the error; in work that ranks do together an error ends all."""
     try:
         return function(value)
-    except ToolkitError as error:
+    except (ToolkitError, OSError) as error:
+        sentence = str(error)
+        if isinstance(error, OSError):
+            sentence = f"{error.filename or 'a file'}: {error.strerror or error}"
+        if here.machine_of[here.rank]:
+            sentence += " (every machine must have the files of a run, and of models, by the same names)"
         if together:
-            here.fail(str(error))
-        return error
+            here.fail(sentence)
+        return error if isinstance(error, ToolkitError) else ToolkitError(f"{here.name}: {sentence}")
+    except MemoryError as error:
+        return here.fail(*_said(error)) if together else ToolkitError(f"{here.name}: {_said(error)[0]}")
     except Exception as error:
         if together:
-            here.fail(f"failed:\n{traceback.format_exc()}", 1)
-        if isinstance(error, OSError):
-            return ToolkitError(f"{here.name}: {error}")
-        return RuntimeError(f"{here.name} failed:\n{traceback.format_exc()}")
+            here.fail(*_said(error))
+        return RuntimeError(f"{here.name} {_said(error)[0]}")
 
 
 class SharedMemory:
@@ -269,7 +277,7 @@ class SharedMemory:
     """
 
     def __init__(self, size: int, count: int):
-        here, MPI = world(), _library()  # noqa: N806
+        here, MPI = world(), launcher.library()  # noqa: N806
         if here.machine.rank == 0 and (free := _free_shared_memory()) < size * count:
             here.fail(
                 f"there is no room for the memory that ranks share, {size * count / 1e6:.0f} MB of {free / 1e6:.0f}"
@@ -310,6 +318,7 @@ class Rank:
         self._here, self.number, self._session = world(), number, next(_sessions)
         self._here.send(("work", self._session, (together, pickle.dumps(work))), number, _JOBS)
         self.open = 0  # jobs without an answer
+        _open_jobs[number] = _open_jobs.get(number, 0) + together
 
     def send(self, job: Any) -> None:
         """Give it a job."""

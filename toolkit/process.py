@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-# Ctrl-C; `kill`, and a system that shuts down; a terminal that is closed.
-ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+# Ctrl-C; `kill`, and a system that shuts down; a terminal that is closed; a batch system that warns, as it is asked to.
+_NAMES = "SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"
+ENDING = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
 
 
 class Stopped(BaseException):
@@ -26,7 +27,7 @@ class Stopped(BaseException):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Within the block SIGTERM and SIGHUP raise Stopped, as Ctrl-C raises KeyboardInterrupt.
+    """Within the block SIGTERM, SIGHUP and SIGUSR1 raise Stopped, as Ctrl-C raises KeyboardInterrupt.
 
     Not those that the process was started to ignore (`nohup`), or that somebody else handles.
     """
@@ -68,7 +69,14 @@ def ignore_signals() -> None:
 
 
 @contextmanager
-def _handling(handler: Callable[[int, Any], None], numbers: Iterable[int]) -> Iterator[None]:
+def ignored_signals() -> Iterator[None]:
+    """Within the block signals that ask to end mean nothing to this process."""
+    with _handling(signal.SIG_IGN, ENDING):
+        yield
+
+
+@contextmanager
+def _handling(handler: Callable[[int, Any], None] | signal.Handlers, numbers: Iterable[int]) -> Iterator[None]:
     """Handle signals within the block; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield

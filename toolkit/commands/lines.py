@@ -18,6 +18,7 @@ from toolkit.commands.console import has_more
 from toolkit.data.lines import LONGEST_LINE, LONGEST_TEXT, arriving_lines, count_lines, iter_lines, lines_of, opened
 from toolkit.display import counted, json_text, progress_bar, tell
 from toolkit.errors import ConfigError, DataError, LengthError
+from toolkit.launcher import check_standard_input
 from toolkit.parallel import in_order
 
 # A window ends after so many lines, or characters: long lines have many sentences, and all are translated together.
@@ -118,7 +119,11 @@ def seed_note(seed: int) -> str:
 
 
 def standard_input(instead: str = "a text or a file") -> BinaryIO:
-    """Give standard input as bytes.  Raises DataError where it is closed: give what stands `instead`."""
+    """Give standard input as bytes.  Raises DataError where it is closed, ConfigError under a launcher of ranks.
+
+    instead: what the user should give.
+    """
+    check_standard_input(instead)
     if sys.stdin is None:
         raise DataError(f"standard input is closed: give {instead}")
     return sys.stdin.buffer

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, UseAppendAction, arg
 
+from toolkit import mpi
 from toolkit.commands.console import emit
 from toolkit.commands.flags import Dtype
 from toolkit.display import counted, tell
@@ -131,7 +132,9 @@ class Serve:
             log.close()
 
     def _check(self) -> None:
-        """Raises ConfigError for a number that is out of range, and a path that is none."""
+        """Raises ConfigError for a number that is out of range, a path that is none, and ranks, which serve nobody."""
+        if mpi.leading():
+            raise ConfigError("serve is one process, and --workers others of this machine: start it without mpiexec")
         least = {name: 1 for name in vars(self) if name.startswith("max_")}
         for name, smallest in {**least, "max_queue": 0, "max_wait": 0, "shutdown_timeout": 0, "port": 0}.items():
             if not getattr(self, name) >= smallest:  # nor is nan

@@ -18,6 +18,7 @@ from toolkit.data.lines import chunks_of, decoded, decoded_part, digest_of_files
 from toolkit.data.pairs import LineFiles
 from toolkit.data.tables import Table, find_table
 from toolkit.errors import ConfigError, DataError
+from toolkit.launcher import check_standard_input
 from toolkit.tokenization.normal_form import normal_form
 
 Documents = Literal["none", "file", "line", "blank"]
@@ -207,6 +208,7 @@ def text_pieces(path: str | os.PathLike[str]) -> Iterator[str]:
 
 def _opened(path: str | os.PathLike[str]) -> AbstractContextManager[BinaryIO]:
     if str(path) == "-":
+        check_standard_input("the name of a file")
         if sys.stdin is None:
             raise DataError("standard input is closed: give the name of a file")
         return nullcontext(sys.stdin.buffer)

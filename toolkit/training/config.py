@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args, get_origin
 
-from toolkit import mpi
+from toolkit import launcher, mpi
 from toolkit.display import short_repr
 from toolkit.errors import ConfigError
 from toolkit.models import older
@@ -57,7 +57,7 @@ class TrainingConfig:
     keep: int = 1  # last checkpoints that are kept, beside the best
     seed: int = 1  # of initial values, data order and dropout
     workers: int = field(default_factory=lambda: min(available_cores(), 4))  # processes; under MPI, all ranks
-    shards: int | Literal["ranks"] = field(default_factory=lambda: SHARDS if mpi.launched() else "ranks")
+    shards: int | Literal["ranks"] = field(default_factory=lambda: SHARDS if launcher.launched() else "ranks")
     """Parts that a batch is divided into, a power of two: with a number, no bit of the result depends on how many
     workers or ranks there are; with "ranks", each has one part. A number is slower (see toolkit/training/README.md)."""
 
