@@ -1,6 +1,6 @@
-"""The picture of `scaling.py`."""
+"""The pictures of `scaling.py` and `many_machines.py`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator, StrMethodFormatter
 
 WHOLE, PRODUCTS, GREY = "#1b4965", "#9fc5de", "#5f6b73"
+_MODELS = ("#9fc5de", "#5a9bc4", "#1b4965", "#c9803a", "#8c2f39")
 TITLES = {
     "length": {"training": "tokens in a text", "decoding": "tokens in the cache"},
     "batch": {"training": "texts in a batch", "decoding": "texts written together"},
@@ -58,3 +59,35 @@ def _panel(axes: Axes, points: Sequence[Any], best: float) -> None:
     axes.tick_params(colors=GREY)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
+
+
+def prediction_picture(rows: Sequence[Mapping[str, Any]], ranks: Sequence[int]) -> Figure:
+    """Draw the efficiency of `predictions.predict`: a column for each network, weak scaling above strong.
+
+    A line is a model; a thin one is the same where messages leave after backward.
+    """
+    networks = list(dict.fromkeys(row["network"] for row in rows))
+    figure = Figure(figsize=(11, 6.8), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(2, len(networks), sharex=True, sharey=True)
+    for line, kinds in zip(panels, (("weak", "after"), ("strong",)), strict=True):
+        for axes, network in zip(line, networks, strict=True):
+            for number, row in enumerate(each for each in rows if each["network"] == network):
+                for kind in kinds:
+                    style = {"label": row["model"]} if kind != "after" else {"linewidth": 0.8, "linestyle": ":"}
+                    shares = [each / count for each, count in zip(row[kind], ranks, strict=True)]
+                    axes.plot(ranks, shares, color=_MODELS[number], **style)
+            axes.set_title(f"{network}, {kinds[0]} scaling", fontsize=10, color=GREY)
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(ranks[::2], [str(count) for count in ranks[::2]])
+            axes.set_ylim(0, 1.1)
+            axes.grid(axis="y", color="#e3e7ea", linewidth=0.8)
+            axes.tick_params(colors=GREY)
+            for side in ("top", "right"):
+                axes.spines[side].set_visible(False)
+    for axes in panels[1]:
+        axes.set_xlabel("ranks, two on a machine", color=GREY)
+    for line in panels:
+        line[0].set_ylabel("speed of a rank, of one that is alone", color=GREY)
+    panels[1][2].legend(loc="lower left", frameon=False, fontsize=9)
+    return figure

@@ -1,6 +1,7 @@
 """The toolkit's side of the training rows, and the ceiling: the same workers doing the matrix products alone."""
 
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,8 @@ from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
+from toolkit.training import worker
+from toolkit.training.exchange import Exchange
 from toolkit.training.language import LanguageTask
 from toolkit.training.optimizer import Adam, clip_scale
 from toolkit.training.task import Share
@@ -25,19 +28,53 @@ from .batches import Batches
 from .recipe import RECIPE
 
 
-class ToolkitTraining:
-    """Updates as the toolkit's trainer makes them, `threads` workers, or all ranks.  shards: see `TrainingConfig`."""
+class Link:
+    """A simulated network: messages of a rank leave one after the other, at `bandwidth`, and come `latency` later."""
 
-    def __init__(self, directory: str, threads: int, shards: int = 0):
+    def __init__(self, latency: float, bandwidth: float):
+        self._latency, self._bandwidth, self._free = latency, bandwidth, 0.0
+
+    def __call__(self, size: int) -> float:
+        """Return the time at which a message of so many bytes comes."""
+        self._free = max(self._free, time.monotonic()) + size / self._bandwidth
+        return self._free + self._latency
+
+
+class OnNetwork:
+    """Makes a model, wherever that is called, and a network around it.
+
+    link: latency and bytes a second of a rank. overlap: whether gradients leave while others are computed.
+    """
+
+    def __init__(self, build: Callable[[], Model], link: Sequence[float], overlap: bool):
+        self._build, self._link, self._overlap = build, link, overlap
+
+    def __call__(self) -> Model:
+        Exchange.link = Link(*self._link)
+        if not self._overlap:
+            worker.BucketTape = lambda _owners, _complete, *rest, **named: Tape(*rest, **named)
+        return self._build()
+
+
+class ToolkitTraining:
+    """Updates as the toolkit's trainer makes them, `threads` workers, or all ranks.
+
+    shards: see `TrainingConfig`. link, overlap: see `OnNetwork`.
+    """
+
+    def __init__(self, directory: str, threads: int, shards: int = 0, link: Sequence[float] = (), overlap: bool = True):
         data = Batches(Path(directory))
         config = GPTConfig(**data.model) if data.kind == "gpt" else Seq2SeqConfig(**data.model)
         self.build = partial(GPT if data.kind == "gpt" else Seq2Seq, config)
+        if link:
+            self.build = OnNetwork(self.build, link, overlap)
         self.task, self.batch = (_language if data.kind == "gpt" else _translation)(data)
         self.shards = shards
         optimizer = Adam(RECIPE["beta1"], RECIPE["beta2"], RECIPE["eps"], RECIPE["weight_decay"])
         self.workers = self.start(optimizer, threads)
         with np.load(Path(directory) / "weights.npz") as arrays:
             self.workers.model.load_arrays(dict(arrays), directory)
+        self.workers.spread()
 
     def start(self, optimizer: Adam, threads: int) -> Workers:
         return Workers(self.build, self.task, optimizer, threads, shards=self.shards).__enter__()

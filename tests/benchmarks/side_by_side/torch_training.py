@@ -14,9 +14,9 @@ from .torch_models import GPT, Seq2Seq, load_arrays
 
 
 class TorchTraining:
-    """Updates of the same model on the same batches, `threads` threads."""
+    """Updates of the same model on the same batches, `threads` threads.  texts: which of a batch are taken."""
 
-    def __init__(self, directory: str, threads: int, compiled: bool):
+    def __init__(self, directory: str, threads: int, compiled: bool, texts: slice = slice(None)):
         torch.set_num_threads(threads)
         torch.manual_seed(1)
         data = Batches(Path(directory))
@@ -24,7 +24,7 @@ class TorchTraining:
         self.model = GPT(data.model) if is_gpt else Seq2Seq(data.model, data.smoothing)
         with np.load(Path(directory) / "weights.npz") as arrays:
             load_arrays(self.model, dict(arrays))
-        self.batch = _windows(data) if is_gpt else _pairs(data)
+        self.batch = (_windows if is_gpt else _pairs)(data, texts)
         decayed = [[p for p in self.model.parameters() if (p.dim() > 1) == wanted] for wanted in (True, False)]
         groups = [{"params": decayed[0]}, {"params": decayed[1], "weight_decay": 0.0}]
         betas = RECIPE["beta1"], RECIPE["beta2"]
@@ -37,7 +37,7 @@ class TorchTraining:
     def check(self) -> dict[str, float]:
         """Loss and gradient norm of the first update, without dropout."""
         self.model.eval()
-        loss = self.model(*self.batch(0)[0])
+        loss, _ = self.loss(0)
         loss.backward()
         norm = torch.nn.utils.get_total_norm([p.grad for p in self.model.parameters()])
         self.optimizer.zero_grad()
@@ -48,8 +48,7 @@ class TorchTraining:
         """Make `steps` updates, beginning with batch `first`."""
         tokens, last, begin = 0, 0.0, time.perf_counter()
         for update in range(first, first + steps):
-            batch, real = self.batch(update)
-            loss = self.forward(*batch)
+            loss, real = self.loss(update)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), RECIPE["clip"])
             self.optimizer.step()
@@ -57,26 +56,31 @@ class TorchTraining:
             tokens, last = tokens + real, loss.item()
         return {"seconds": time.perf_counter() - begin, "tokens": tokens, "loss": last}
 
+    def loss(self, update: int) -> tuple[Tensor, int]:
+        """Compute the mean loss of a batch -> that, and its real tokens."""
+        batch, real = self.batch(update)
+        return self.forward(*batch), real
+
 
 TorchEager = partial(TorchTraining, compiled=False)
 TorchCompiled = partial(TorchTraining, compiled=True)
 
 
-def _windows(data: Batches):
+def _windows(data: Batches, texts: slice):
     stream, length = torch.from_numpy(data.arrays["stream"]).long(), data.model["max_length"]
 
     def batch(update: int) -> tuple[tuple[Tensor, ...], int]:
-        places = torch.from_numpy(data.starts(update))[:, None] + torch.arange(length)
+        places = torch.from_numpy(data.starts(update)[texts])[:, None] + torch.arange(length)
         return (stream[places], stream[places + 1]), places.numel()
 
     return batch
 
 
-def _pairs(data: Batches):
+def _pairs(data: Batches, texts: slice):
     sources, targets, batches = (data.ragged(name) for name in ("source", "target", "batch"))
 
     def batch(update: int) -> tuple[tuple[Tensor | None, ...], int]:
-        chosen = batches[update % len(batches)]
+        chosen = batches[update % len(batches)][texts]
         source, _ = _padded([np.append(sources[index], EOS) for index in chosen])
         inputs, real = _padded([np.insert(targets[index], 0, BOS) for index in chosen])
         labels = np.concatenate([np.append(targets[index], EOS) for index in chosen])
