@@ -58,6 +58,7 @@ class Torture:
     random: random.Random
     updates: int = 60
     recipe: Path = RECIPE
+    training: dict = field(default_factory=lambda: TRAINING)
     kills: list[str] = field(default_factory=list)  # where each found its run
     seconds: float = 0.0  # that an uninterrupted run takes
 
@@ -66,7 +67,7 @@ class Torture:
         corpus = {"source": "train.en", "target": "train.ne", "valid-source": "valid.en", "valid-target": "valid.ne"}
         flags = {name: self.directory / file for name, file in corpus.items()}
         flags |= {f"model.{name}": value for name, value in MODEL.items()}
-        flags |= {f"training.{name}": value for name, value in {**TRAINING, "updates": self.updates}.items()}
+        flags |= {f"training.{name}": value for name, value in {**self.training, "updates": self.updates}.items()}
         given = [part for name, value in flags.items() for part in (f"--{name}", str(value))]
         return [sys.executable, str(self.recipe), "--run", str(run), "--quiet", *given]
 
@@ -105,10 +106,15 @@ class Torture:
         if process.poll() is not None:
             self.check(process.returncode)
             return False
+        where = f"while {found} was there" if found else f"with {state(run)}"
+        self.kills.append(f"{self.kill(process)} {where}")
+        return True
+
+    def kill(self, process: subprocess.Popen) -> str:
+        """Kill all processes of the run -> what was killed."""
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        self.kills.append(f"while {found} was there" if found else f"with {state(run)}")
-        return True
+        return "all"
 
     def wait_for_writing(self, process: subprocess.Popen, run: Path, count: int) -> str:
         """Wait until temporary names have appeared so many times in the run, or it has finished -> the last name."""
