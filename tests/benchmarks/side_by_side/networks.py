@@ -25,7 +25,7 @@ LINKS = {
 }
 
 
-_STEPS = 4  # of a turn
+_STEPS = 3  # of a turn
 
 
 class Layout(NamedTuple):
@@ -47,11 +47,12 @@ class Layout(NamedTuple):
 
 
 LAYOUTS = [
-    *(Layout(2, 2, link, overlap) for link in ("none", "1 Gbit/s", "100 Mbit/s") for overlap in (False, True)),
+    Layout(2, 2, "none", True),
+    *(Layout(2, 2, link, overlap) for link in ("10 Gbit/s", "1 Gbit/s") for overlap in (False, True)),
+    Layout(2, 2, "100 Mbit/s", True),
     Layout(2, 4, "1 Gbit/s", True),
     Layout(4, 4, "1 Gbit/s", True),
     Layout(8, 8, "1 Gbit/s", True),
-    Layout(8, 8, "100 Mbit/s", True),
 ]
 
 

@@ -67,17 +67,15 @@ def prediction_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     places = [RANKS.index(ranks) for ranks in SHOWN]
     for row in rows:
-        cells = [
-            row["model"],
-            row["network"],
-            f"{row['alone']:.3g}",
-            *(f"{row['weak'][place]:.3g}" for place in places),
-        ]
-        cells += [f"{row['after'][-1]:.3g}", f"{row['accumulated'][-1]:.3g}"]
-        cells += [f"{row['collectives'][name]:.3g}" for name in ("ring", "halving", "binomial")]
-        cells += [f"{row['strong'][place]:.3g}" for place in places]
-        lines.append(f"| {' | '.join(cells)} |")
-    return [line.replace("e+03", ",000") for line in lines]
+        figures = [row["alone"], *(row["weak"][place] for place in places), row["after"][-1], row["accumulated"][-1]]
+        figures += [row["collectives"][name] for name in ("ring", "halving", "binomial")]
+        figures += [row["strong"][place] for place in places]
+        lines.append(f"| {' | '.join([row['model'], row['network'], *map(_rounded, figures)])} |")
+    return lines
+
+
+def _rounded(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def batch_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
