@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.data import Example, epoch_batches, split_batch
+from toolkit.data.batches import cut_batch
 from toolkit.errors import ConfigError
 
 
@@ -140,3 +141,21 @@ def test_splitting_is_deterministic_and_one_part_is_the_batch():
 def test_a_split_into_nothing_is_refused():
     with pytest.raises(ConfigError, match="0 parts"):
         split_batch(np.arange(2), make([(1, 1)] * 2), 0)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4, 16])
+def test_shards_are_the_batch_in_parts_of_similar_lengths_and_equal_tokens(parts: int) -> None:
+    rng = np.random.default_rng(5)
+    examples = make([(int(rng.integers(1, 30)), int(rng.integers(1, 30))) for _ in range(200)])
+    shards = cut_batch(rng.permutation(200)[:150], examples, parts)
+    assert len(np.unique(np.concatenate(shards))) == 150
+    loads = [tokens(examples, shard) for shard in shards]
+    assert max(loads) - min(loads) <= 2 * 62
+    spans = sorted((len(examples[shard[0]].target), len(examples[shard[-1]].target)) for shard in shards)
+    assert all(last <= first for (_, last), (first, _) in pairwise(spans))
+
+
+def test_there_may_be_more_shards_than_examples() -> None:
+    shards = cut_batch(np.arange(3), make([(1, 1), (2, 2), (3, 3)]), 8)
+    assert sorted(len(shard) for shard in shards) == [0] * 5 + [1] * 3
+    assert [len(shard) for shard in cut_batch(np.arange(0), make([(1, 1)]), 4)] == [0] * 4

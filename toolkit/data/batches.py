@@ -88,6 +88,24 @@ def split_batch(indices: np.ndarray, examples: Sequence[Example], parts: int) ->
     return [indices[order[receiver[order] == part]] for part in range(parts)]
 
 
+def cut_batch(indices: np.ndarray, examples: Sequence[Example], parts: int) -> list[np.ndarray]:
+    """Cut a batch into `parts`, a power of two, of about as many tokens each, every one of similar lengths.
+
+    Attention is computed for all sequences of a length together, so that a small part of few lengths takes less time
+    than one of many. Short and long parts alternate (place i has the part whose number is i with its bits reversed):
+    so neighbours, which a worker gets, have about as much to do as any others. Every part is sorted by (target length,
+    source length); some may be empty.
+    """
+    indices = np.asarray(indices, dtype=np.intp)
+    source, target = lengths_of(examples, indices)
+    order = np.lexsort((source, target))
+    tokens = (source + target + 1)[order]  # one more, so that there is no part of empty examples only
+    part = (np.cumsum(tokens) - tokens / 2) * parts // max(tokens.sum(), 1)
+    digits = parts.bit_length() - 1
+    reversed_bits = [int(f"{place:0{digits}b}"[::-1], 2) if digits else 0 for place in range(parts)]
+    return [indices[order[part == number]] for number in reversed_bits]
+
+
 def _times(repeats: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw the number of times that each example comes: a fraction is rounded up with its probability.
 

@@ -202,6 +202,8 @@ class PPOTask(Task):
         places = [place if turn % 2 == 0 else parts - 1 - place for turn, place in turns]
         return [[each for each, place in zip(order, places, strict=True) if place == part] for part in range(parts)]
 
+    shards = split
+
     def loss(self, model: ActorCritic, share: Sequence[Rollout], tape: Tape) -> PolicySums:
         """Return sums over the tokens of a share; add the gradients of policy and critic where the tape keeps."""
         if not share:

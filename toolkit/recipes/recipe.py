@@ -136,6 +136,9 @@ class Recipe:
 
         Raises Stopped where a signal ended it: what there is by then is saved.
         """
+        idle = trainer.workers.count - trainer.workers.parts
+        if idle > 0:
+            told = (*told, f"{idle} workers have nothing to do: --training.shards gives a batch more parts")
         self.tell(*told, f"{trainer.model.parameter_count:,} parameters{size}")
         state = trainer.train(saved)
         if trainer.interrupted:

@@ -25,7 +25,7 @@ RENAMED = {
 } | {f"model.{before}": f"model.{now}" for before, now in older.SETTINGS.items()}
 UPDATES = "training.updates"  # the one setting that a run may be resumed with another value of
 _MODELS = AutoEncoderConfig, GPTConfig, Seq2SeqConfig
-SHARDS = 16  # under MPI, where nobody says another number
+SHARDS = 8  # under MPI, where nobody says another number
 _ABSENT = "not set"
 _MOST_SHOWN = 6
 

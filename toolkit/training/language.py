@@ -51,6 +51,8 @@ class Windows:
     def split(self, numbers: Array, parts: int) -> list[Array]:
         return np.array_split(numbers, parts)
 
+    shards = split
+
 
 class Documents(Bucketed):
     """Text i is a document, or a piece of one that is longer than `length`: no text has parts of two documents.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.data.batches import epoch_batches, split_batch
+from toolkit.data.batches import cut_batch, epoch_batches, split_batch
 from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
@@ -56,14 +56,18 @@ class Bucketed:
     def split(self, numbers: Array, parts: int) -> list[Array]:
         return split_batch(numbers, self._lengths, parts)
 
+    def shards(self, numbers: Array, parts: int) -> list[Array]:
+        return cut_batch(numbers, self._lengths, parts)
+
 
 class Task:
     """Examples to train and to validate on, and the loss of any share of them.
 
     A set has numbered examples: `batches(tokens_per_batch, rng)` and `in_order(tokens_per_batch)` return the numbers of
-    each batch, drawn or always the same, and `split(numbers, parts)` divides a batch into parts of about equal work.
-    `Bucketed` has all three. A subclass gives the two sets, and `batch`, where its model computes the loss of a batch
-    by cross-entropy, or else `sums`. Workers call `loss`: shares are pickled, and the task where processes are spawned.
+    each batch, drawn or always the same; `split(numbers, parts)` and `shards(numbers, parts)` divide a batch into parts
+    of about equal work. `Bucketed` has them all. A subclass gives the two sets, and `batch`, where its model computes
+    the loss of a batch by cross-entropy, or else `sums`. Workers call `loss`: shares are pickled, and the task where
+    processes are spawned.
 
     smoothing, prior: label smoothing in training, and the distribution (V,) that labels are smoothed towards.
     """
@@ -91,8 +95,14 @@ class Task:
 
     def split(self, batch: Share, parts: int) -> list[Share]:
         """Divide a batch among `parts` workers, balanced by tokens; some shares may be empty."""
-        name, numbers, seed = batch
-        dealt = self.sets[name].split(numbers, parts)
+        return self._shares(batch, self.sets[batch.name].split(batch.numbers, parts))
+
+    def shards(self, batch: Share, parts: int) -> list[Share]:
+        """Divide a batch into a fixed number of parts, a power of two; some may be empty."""
+        return self._shares(batch, self.sets[batch.name].shards(batch.numbers, parts))
+
+    def _shares(self, batch: Share, dealt: Sequence[Array]) -> list[Share]:
+        name, _, seed = batch
         return [Share(name, part, (*seed, number) if seed else ()) for number, part in enumerate(dealt)]
 
     def loss(self, model: Model, share: Share, tape: Tape) -> LossSums:

@@ -175,11 +175,16 @@ class Trainer:
 
     def _shares(self, step: int) -> list[list[tuple[Share, list[int]]]]:
         """Return for each part its share of each of the update's batches, with the seed of its dropout masks."""
-        dealt = [self.task.split(self._next_batch(), self.workers.parts) for _ in range(self.config.accumulation)]
+        dealt = [self._divided(self._next_batch()) for _ in range(self.config.accumulation)]
         return [
             [(share, [self.config.seed, step, micro, index]) for micro, share in enumerate(own)]
             for index, own in enumerate(zip(*dealt, strict=True))
         ]
+
+    def _divided(self, batch: Any) -> list[Any]:
+        """Divide a batch into the parts that workers get."""
+        divide = self.task.shards if self.config.parts else self.task.split
+        return divide(batch, self.workers.parts)
 
     def _next_batch(self) -> Any:
         state = self.state
@@ -202,7 +207,7 @@ class Trainer:
     def validation_loss(self) -> LossSums:
         """Return unsmoothed sums over the validation set, divided among the workers."""
         batches = self.task.validation_batches(self.config.tokens_per_batch)
-        dealt = (self.task.split(each, self.workers.parts) for each in batches)
+        dealt = (self._divided(each) for each in batches)
         return self.workers.evaluate(list(zip(*dealt, strict=True)))
 
     def _validate(self, bar: tqdm) -> None:

@@ -31,6 +31,8 @@ class Vectors(NamedTuple):
     def split(self, numbers: Array, parts: int) -> list[Array]:
         return [numbers[part::parts] for part in range(parts)]
 
+    shards = split
+
     def _cut(self, order: Array, tokens_per_batch: int) -> list[Array]:
         count = min(-(-int(self.lengths.sum()) // tokens_per_batch), len(self.lengths))
         return [part[np.argsort(self.lengths[part], kind="stable")] for part in np.array_split(order, count)]

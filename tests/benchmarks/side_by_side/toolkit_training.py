@@ -96,7 +96,8 @@ class ToolkitTraining:
 
     def update(self, number: int) -> LossSums:
         workers = self.workers
-        shares = self.task.split(self.batch(number), workers.parts)
+        divide = self.task.shards if self.shards else self.task.split
+        shares = divide(self.batch(number), workers.parts)
         sums = workers.gradient([[(share, [1, number, 0, index])] for index, share in enumerate(shares)])
         norm = workers.reduce() / sums.tokens
         workers.update(number + 1, RECIPE["learning_rate"], clip_scale(norm, RECIPE["clip"]) / sums.tokens)
