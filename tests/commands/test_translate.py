@@ -186,9 +186,10 @@ def test_what_a_spawned_process_is_given_does_the_same(tiny_model):
 
 def test_an_error_names_the_line_of_the_file_in_any_process(translate, tmp_path, monkeypatch):
     monkeypatch.setattr(windows, "WINDOW", 2)
-    path, output = tmp_path / "lines", tmp_path / "output"
+    path = tmp_path / "lines"
     path.write_text("a\n" * 8 + "xq" * 3000 + "\na\n")
     for workers in (1, 2):
+        output = tmp_path / f"output-{workers}"
         assert (
             "lines, line 9 has 6,001 tokens"
             in translate("--file", path, "--output", output, "--workers", workers, "--max-new-tokens", 1).sentence
@@ -231,7 +232,7 @@ def test_control_c_ends_all_processes_without_a_traceback(tiny_model, tmp_path):
         [sys.executable, "-m", "toolkit", *map(str, arguments)], stderr=subprocess.PIPE, start_new_session=True
     ) as running:
         deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not list(tmp_path.glob(".toolkit*")):
+        while time.monotonic() < deadline and not (tmp_path / "output.part").exists():
             time.sleep(0.02)
         time.sleep(0.2)
         os.killpg(running.pid, signal.SIGINT)

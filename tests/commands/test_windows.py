@@ -1,11 +1,9 @@
 """Windows cover an input, in order and without a gap, and know where in it they are."""
 
-import io
 import itertools
 import os
 import sys
 import threading
-from types import SimpleNamespace
 
 import pytest
 
@@ -103,34 +101,3 @@ def test_memory_holds_one_window(write):
     assert len(first.lines) == 3
     endless = windows._windows(itertools.repeat(["x"]), "it", None, "")
     assert next(itertools.islice(endless, 1000, None)).before == 1000
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-class Echo(windows.Work):
-    def _answers(self, window, cut=()):
-        return window.lines
-
-
-def echoed(path, quiet=False):
-    """Answer each line of a file with itself, with progress as for results that go to a file."""
-    command = SimpleNamespace(quiet=quiet, workers=1, long_lines="refuse")
-    with windows.answered(Echo(command), windows.file_windows(path), command, path, to_file=True) as results:
-        return list(results)
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-@pytest.mark.parametrize("quiet", [True, False])
-def test_progress_is_shown_on_a_terminal_only(monkeypatch, write, terminal, quiet):
-    stream = Terminal() if terminal else io.StringIO()
-    monkeypatch.setattr(sys, "stderr", stream)
-    assert echoed(write("lines", LINES), quiet) == [LINES[:3], LINES[3:6], LINES[6:]]
-    assert ("7/7" in stream.getvalue()) == (terminal and not quiet)
-
-
-def test_no_progress_without_standard_error(monkeypatch, write):
-    monkeypatch.setattr(sys, "stderr", None)
-    assert echoed(write("lines", ["a"])) == [["a"]]

@@ -15,7 +15,7 @@ import pytest
 from tests.system.damage.room import TRAIN, obey
 from tests.system.processes import last_update, started, wait_for
 from tests.system.two_at_once import Pairs, run_pairs
-from toolkit.training import lock
+from toolkit import lock
 
 
 def test_of_two_at_once_one_wins_and_the_other_says_so(tmp_path: Path) -> None:

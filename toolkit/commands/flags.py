@@ -8,6 +8,7 @@ from ast import literal_eval
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from tyro.conf import UseAppendAction, arg
@@ -40,6 +41,20 @@ Dtype = Annotated[
     arg(
         help="Numbers that matrices are multiplied in. int8 is faster and a little less exact; it needs the library "
         "numkong: pip install 'numkong>=7.8,<8'. auto: as the model is stored."
+    ),
+]
+Output = Annotated[
+    Path | None,
+    arg(
+        help="File to write instead of standard output (-); it takes its name when it is whole. Until then, and if "
+        "work is interrupted, what is done is in FILE.part."
+    ),
+]
+Resume = Annotated[
+    bool,
+    arg(
+        help="Go on with the .part of --output, by the same flags, where work was interrupted. The lines that are done "
+        "must be as they were, and a pipe gives them again; later ones may have changed. Without a .part, begin."
     ),
 ]
 Quiet = Annotated[bool, arg(help="Show no progress.")]

@@ -4,15 +4,15 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 
 from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 
 from toolkit.api import load_language_model
 from toolkit.commands.console import emit_results, emit_text, typed_lines
-from toolkit.commands.flags import BadWords, Dtype, Ids, ModelName, Quiet, Workers
-from toolkit.commands.lines import LongLines, Window, Work, answered, file_windows, one_text, tell_one_text
+from toolkit.commands.flags import BadWords, Dtype, Ids, ModelName, Output, Quiet, Resume, Workers
+from toolkit.commands.lines import LongLines, Window, Work, file_windows, one_text, tell_one_text
+from toolkit.commands.output import answer_all, check_output, written_file
 from toolkit.decoding import ContinuationConfig
 from toolkit.display import tell
 from toolkit.errors import ConfigError, ModelError, ToolkitError
@@ -34,7 +34,7 @@ class Generate:
         '"Once upon a time"',
         '--model stories-ne "एकादेशमा" --seed 1',
         '"One day" --temperature 0 --no-repeat-ngram-size 4',
-        "--file prompts.txt --json > written.jsonl",
+        "--file prompts.txt --json --output written.jsonl",
     )
 
     text: Positional[list[str]] = field(default_factory=list)
@@ -43,6 +43,8 @@ class Generate:
     model: ModelName = "stories"
     file: Path | None = None
     """Text file in UTF-8 with one prompt a line; - is standard input."""
+    output: Output = None
+    resume: Resume = False
     long_lines: LongLines = "refuse"
     """A prompt that is longer than the model reads: refuse it, skip it (its text is empty), or truncate it after the
     last word that leaves room for more. How many there were is told at the end."""
@@ -67,26 +69,25 @@ class Generate:
         for name in "batch_size", "workers":
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ConfigError(f"{name} is {value}: it must be at least 1")
-        work = _Work(self)
-        texts = one_text(self.text)
-        if len(texts) == 1 and texts != ["-"] and self.long_lines == "refuse":
-            work.answer(texts[0])
-        elif not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty():
-            self._converse(work)
+        check_output(self, file=self.file)
+        texts, written = one_text(self.text), written_file(self)
+        typed = not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty()
+        if typed and written:
+            raise ConfigError("--output is given without a prompt: give one, or --file, or a pipe")
+        if typed:
+            self._converse(_Work(self))
+        elif len(texts) == 1 and texts != ["-"] and self.long_lines == "refuse" and not written:
+            _Work(self).answer(texts[0])
         else:
-            self._continue_all(work, texts)
+            self._continue_all(texts)
         tell_one_text(self.text, self.quiet)
 
-    def _continue_all(self, work: "_Work", texts: list[str]) -> None:
+    def _continue_all(self, texts: list[str]) -> None:
         if texts and texts != ["-"]:
             windows: Iterable[Window | None] = [Window(texts, "the prompts")]
         else:
-            windows = file_windows(self.file, long_lines=self.long_lines)
-        separator: list[str] = []
-        with answered(work, _cut(windows, self.batch_size), self, self.file) as outputs:
-            for text in chain.from_iterable(outputs):
-                emit_results([*separator, text])
-                separator = [] if self.json else [""]
+            windows = file_windows(self.file, long_lines=self.long_lines, live=not written_file(self))
+        answer_all(_Work, self, _cut(windows, self.batch_size), self.file, "" if self.json else "\n")
 
     def _converse(self, work: "_Work") -> None:
         """Continue what is typed, until the end of input or an empty line."""

@@ -9,17 +9,16 @@ import stat
 import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from toolkit.commands.console import has_more
 from toolkit.data.lines import LONGEST_LINE, LONGEST_TEXT, arriving_lines, count_lines, iter_lines, lines_of, opened
-from toolkit.display import counted, json_text, progress_bar, tell
+from toolkit.display import counted, json_text, tell
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.launcher import check_standard_input
-from toolkit.parallel import in_order
 
 # A window ends after so many lines, or characters: long lines have many sentences, and all are translated together.
 WINDOW, CHARACTERS = 2048, 1 << 20
@@ -48,19 +47,24 @@ class Window(NamedTuple):
 
 
 def file_windows(
-    path: Path | None, partner: Path | None = None, needed: str = "", long_lines: LongLines = "refuse"
+    path: Path | None,
+    partner: Path | None = None,
+    needed: str = "",
+    long_lines: LongLines = "refuse",
+    live: bool = True,
 ) -> Iterator[Window | None]:
     """Read a file in windows, and a second one that has as many lines: `needed` names what they are to the first.
 
     Without a file, and where it is called -, the lines are those of standard input; None among its windows says that
-    more than what has arrived so far would have to be waited for. Of a line that has more than LONGEST_LINE characters,
-    and is not to be refused, that number and one are kept.
+    more than what has arrived so far would have to be waited for; not live, they are those of a file. Of a line that
+    has more than LONGEST_LINE characters, and is not to be refused, that number and one are kept.
 
     Raises DataError where one has more lines than the other; files that can be read twice are counted first.
     """
     longest = LONGEST_LINE if long_lines == "refuse" else LONGEST_TEXT
     if path is None or is_input(path):
-        return _windows(_arriving(standard_input()), "standard input", partner, needed, longest)
+        pieces = _arriving(standard_input()) if live else _pieces(_lines(Path("-"), longest))
+        return _windows(pieces, "standard input", partner, needed, longest)
     if is_same_file(path):
         raise ConfigError(f"{path} is where standard output goes, which would change it as it is read: write elsewhere")
     if partner and path.is_file() and partner.is_file():
@@ -285,37 +289,3 @@ class Work:
             if count and ends[count - 1]:
                 return line[: ends[count - 1]]
         return ""
-
-
-@contextmanager
-def answered(
-    work: Work, windows: Iterable[Window | None], command: Any, path: Path | None, to_file: bool = False
-) -> Iterator[Iterator[list[str]]]:
-    """Give the outputs of all windows, in order, made by the command's workers; its flags say how.
-
-    path: the file of the lines, for a progress bar, which is shown where results do not go to the same terminal. How
-    many lines were too long is told at the end.
-    """
-    with closing(_outputs(work, windows, command, path, to_file)) as results:
-        yield results
-
-
-def _outputs(
-    work: Work, windows: Iterable[Window | None], command: Any, path: Path | None, to_file: bool
-) -> Iterator[list[str]]:
-    shown = not command.quiet and (to_file or (sys.stdout is not None and not sys.stdout.isatty()))
-    bar, count, first = None, 0, ""
-    if shown and sys.stderr is not None and sys.stderr.isatty():
-        total = count_lines(path) if path and not is_input(path) and path.is_file() else None
-        bar = progress_bar(False, total=total, unit=" lines", dynamic_ncols=True)
-    with nullcontext() if bar is None else bar:
-        for outputs, long in in_order(work, windows, command.workers):
-            count, first = count + len(long), first or "".join(long[:1])
-            work.tell_seed()
-            yield outputs
-            if bar is not None:
-                bar.update(len(outputs))
-    if count:
-        done = f"{'was' if count == 1 else 'were'} {'skipped' if command.long_lines == 'skip' else 'cut off'}"
-        which = first if count == 1 else f"the first is {first}"
-        tell(f"toolkit: {counted(count)} too long for the model {done}: {which}")

@@ -15,10 +15,10 @@ from toolkit.commands.console import emit
 from toolkit.display import aligned, json_text, tell
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_writable
+from toolkit.lock import is_locked
 from toolkit.models.storage import read_found, read_json, read_metrics
 from toolkit.training.checkpoint import read_state
 from toolkit.training.config import flat_settings
-from toolkit.training.lock import is_locked
 from toolkit.training.run import LOG_FILE, SETTINGS_FILE, Run, find_runs
 from toolkit.untrusted import UnfitError, open_regular, parse_json
 

@@ -9,9 +9,20 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from toolkit.api import load_translator
-from toolkit.commands.console import emit_results
-from toolkit.commands.flags import Alignments, Dtype, Ids, ModelName, Quiet, SourceLanguage, TargetLanguage, Workers
-from toolkit.commands.lines import Answer, LongLines, Window, Work, answered, check_inputs, file_windows
+from toolkit.commands.flags import (
+    Alignments,
+    Dtype,
+    Ids,
+    ModelName,
+    Output,
+    Quiet,
+    Resume,
+    SourceLanguage,
+    TargetLanguage,
+    Workers,
+)
+from toolkit.commands.lines import Answer, LongLines, Window, Work, check_inputs, file_windows
+from toolkit.commands.output import answer_all, check_output, written_file
 from toolkit.data.lines import LONGEST_LINE
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.outputs import Translation
@@ -54,6 +65,8 @@ class Score:
     """Text file in UTF-8 with their translations, line by line."""
     file: Path | None = None
     """File of JSON lines."""
+    output: Output = None
+    resume: Resume = False
     long_lines: Literal["refuse", "skip"] = "refuse"
     """A source or translation that is longer than the model reads: refuse it, or skip its line, which becomes empty.
     How many there were is told at the end."""
@@ -74,10 +87,8 @@ class Score:
     def run(self) -> None:
         self._check()
         path = self.source or self.file
-        windows = file_windows(path, self.target, "translation", self.long_lines)
-        with answered(_Work(self), windows, self, path) as results:
-            for lines in results:
-                emit_results(lines)
+        windows = file_windows(path, self.target, "translation", self.long_lines, live=not written_file(self))
+        answer_all(_Work, self, windows, path)
 
     def _check(self) -> None:
         """Raises ConfigError for flags that contradict each other."""
@@ -86,6 +97,7 @@ class Score:
         if self.source and self.file:
             raise ConfigError("--file and --source are both given: choose JSON lines or two text files")
         check_inputs(source=self.source, target=self.target)
+        check_output(self, source=self.source, target=self.target, file=self.file)
         if not (self.source or self.file) and sys.stdin is not None and sys.stdin.isatty():
             raise ConfigError("give what to score: --source and --target, or JSON lines in --file or a pipe")
         if not math.isfinite(self.length_penalty):

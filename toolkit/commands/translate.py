@@ -16,7 +16,9 @@ from toolkit.commands.flags import (
     Dtype,
     Ids,
     ModelName,
+    Output,
     Quiet,
+    Resume,
     SourceLanguage,
     TargetLanguage,
     Workers,
@@ -25,16 +27,13 @@ from toolkit.commands.lines import (
     LongLines,
     Window,
     Work,
-    answered,
     check_inputs,
     file_windows,
-    is_input,
-    is_same_file,
     one_text,
     tell_one_text,
     text_windows,
 )
-from toolkit.data.lines import write_lines_atomically
+from toolkit.commands.output import answer_all, check_output, written_file
 from toolkit.decoding import GenerationConfig
 from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
@@ -62,8 +61,8 @@ class Translate:
     model: ModelName = "en-ne"
     file: Path | None = None
     """Text file in UTF-8 to translate line by line; - is standard input."""
-    output: Path | None = None
-    """File to write instead of standard output (-); it takes its name when all is translated."""
+    output: Output = None
+    resume: Resume = False
     prefix: str = ""
     """What every translation begins with, that of the first sentence."""
     prefix_file: Path | None = None
@@ -91,25 +90,13 @@ class Translate:
 
     def run(self) -> None:
         self._check()
-        typed = not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty()
-        if typed and (self._written or self.prefix_file):
-            flag = "--output" if self._written else "--prefix-file"
-            raise ConfigError(f"{flag} is given without a text: give one, or --file, or a pipe")
-        work = _Work(self)
-        if typed:
-            self._converse(work)
+        if not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty():
+            if flag := "--output" if written_file(self) else "--prefix-file" if self.prefix_file else "":
+                raise ConfigError(f"{flag} is given without a text: give one, or --file, or a pipe")
+            self._converse(_Work(self))
             return
-        with answered(work, self._windows(), self, self.file, self._written) as results:
-            if self._written:
-                write_lines_atomically(self.output, (line for lines in results for line in lines))
-            else:
-                for lines in results:
-                    emit_results(lines)
+        answer_all(_Work, self, self._windows(), self.file)
         tell_one_text(self.text, self.quiet)
-
-    @property
-    def _written(self) -> bool:
-        return self.output is not None and not is_input(self.output)
 
     def _check(self) -> None:
         """Raises ConfigError for flags that contradict each other."""
@@ -118,9 +105,7 @@ class Translate:
         if self.prefix and self.prefix_file:
             raise ConfigError("--prefix and --prefix-file are both given: choose one")
         check_inputs(file=Path("-") if self.text == ["-"] else self.file, prefix_file=self.prefix_file)
-        for flag, path in ("--file", self.file), ("--prefix-file", self.prefix_file):
-            if self._written and path and is_same_file(path, self.output):
-                raise ConfigError(f"--output would replace {path}, which {flag} reads: choose another name")
+        check_output(self, file=self.file, prefix_file=self.prefix_file)
         if self.alignments and not self.json:
             raise ConfigError("--alignments are shown in JSON only: add --json")
         if self.generation.num_return_sequences > 1 and not self.json:
@@ -129,7 +114,7 @@ class Translate:
     def _windows(self) -> Iterator[Window | None]:
         if self.text and self.text != ["-"]:
             return text_windows(one_text(self.text), self.prefix_file, "prefix")
-        return file_windows(self.file, self.prefix_file, "prefix", self.long_lines)
+        return file_windows(self.file, self.prefix_file, "prefix", self.long_lines, live=not written_file(self))
 
     def _converse(self, work: "_Work") -> None:
         """Translate line by line what is typed, until the end of input or an empty line."""

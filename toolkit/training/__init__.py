@@ -6,5 +6,5 @@ optimizer.py          Adam, AdamW, Muon; schedules; averages of the weights
 workers.py            processes that share the parameters and divide every update
 trainer.py            the loop: updates, validation, roll-back, a clean way out
 checkpoint.py         all that training continues from
-run.py, lock.py       a directory of checkpoints, for one process at a time
+run.py                a directory of checkpoints
 """

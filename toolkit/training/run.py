@@ -28,12 +28,12 @@ from toolkit.files import (
     replaced_directory,
 )
 from toolkit.functional.arrays import Array
+from toolkit.lock import locked
 from toolkit.models.storage import named_checkpoint, read_json, read_metrics, save_model, write_json
 from toolkit.nn.module import Model
 from toolkit.tokenization import Tokenizer
 from toolkit.training.checkpoint import Checkpoint, TrainerState, read_checkpoint, read_state, write_training
 from toolkit.training.config import UPDATES, describe_changes, flat_settings
-from toolkit.training.lock import locked
 from toolkit.training.optimizer import describe_extension
 from toolkit.untrusted import LOG_BYTES, UnfitError, parse_json, read_bytes
 

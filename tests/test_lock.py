@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.training.small import after_update, small_trainer
+from toolkit import lock
 from toolkit.commands.runs import read_run
 from toolkit.errors import ConfigError
-from toolkit.training import lock
-from toolkit.training.lock import is_locked, locked
+from toolkit.lock import is_locked, locked
 from toolkit.training.run import Run
 
 
@@ -28,7 +28,7 @@ def test_one_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
-    script = "import sys, os, pathlib; from toolkit.training.lock import locked\n"
+    script = "import sys, os, pathlib; from toolkit.lock import locked\n"
     script += "with locked(pathlib.Path(sys.argv[1])): print('locked', flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", script, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

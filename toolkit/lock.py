@@ -1,4 +1,4 @@
-"""Locks: a directory for one process at a time, or two would clear away each other's checkpoints."""
+"""Locks: a directory or a file for one process at a time, or two would clear away what the other has written."""
 
 import os
 import time
@@ -19,14 +19,14 @@ _LOCKS = Path("/proc/locks")  # where Linux tells who holds which
 
 
 @contextmanager
-def locked(directory: Path, make: Callable[[], None] | None = None) -> Iterator[None]:
-    """Keep a directory to this process within the block; the system ends that however the process ends.
+def locked(path: Path, make: Callable[[], None] | None = None, work: str = "trained") -> Iterator[None]:
+    """Keep a directory or a file to this process within the block; the system ends that however the process ends.
 
-    make: makes the directory, where it need not be there; another process may remove it again before it is locked.
-    Where the system or the disk knows no locks there is none. Raises ConfigError, with its number where the system
-    tells, where another process is at work, ModelError where there is no directory and none is made.
+    make: makes it, where it need not be there; another process may remove it again before it is locked. work: what is
+    done to it, in errors. Where the system or the disk knows no locks there is none. Raises ConfigError, with its
+    number where the system tells, where another process is at work, ModelError where nothing is there or made.
     """
-    descriptor = _lock(directory, make)
+    descriptor = _lock(path, make, work)
     try:
         yield
     finally:
@@ -45,35 +45,35 @@ def is_locked(directory: Path) -> bool:
         _close(descriptor)
 
 
-def _lock(directory: Path, make: Callable[[], None] | None) -> int | None:
+def _lock(path: Path, make: Callable[[], None] | None, work: str) -> int | None:
     deadline, vanished = time.monotonic() + _PATIENCE, 0
     while True:
         try:
             if make:
                 make()
-            descriptor = _open(directory)
+            descriptor = _open(path)
         except (FileNotFoundError, FileExistsError):  # removed by another process after it was made, or was seen
             if not make:
-                raise ModelError(f"{directory} is not a run: there is no such directory") from None
+                raise ModelError(f"{path} is not a run: there is no such directory") from None
             vanished += 1
             if vanished > _MOST_VANISHED:  # it cannot be made at all
                 raise
             time.sleep(0.01)
             continue
         free = _try_lock(descriptor)
-        if free and _is_named(directory, descriptor):
+        if free and _is_named(path, descriptor):
             return descriptor
         holder = "" if free else _holder(descriptor)
         _close(descriptor)
         if time.monotonic() > deadline:
-            raise ConfigError(f"{directory} is being trained by another process{holder}: wait for it, or stop it")
+            raise ConfigError(f"{path} is being {work} by another process{holder}: wait for it, or stop it")
         time.sleep(0 if free else 0.05)
 
 
-def _open(directory: Path) -> int | None:
+def _open(path: Path) -> int | None:
     """Open a descriptor to lock; None where the system opens no directories.  Raises FileNotFoundError."""
     try:
-        return os.open(directory, os.O_RDONLY)
+        return os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         raise
     except OSError:
@@ -92,10 +92,10 @@ def _try_lock(descriptor: int | None, shared: bool = False) -> bool:
     return True
 
 
-def _is_named(directory: Path, descriptor: int | None) -> bool:
-    """Say if the path still names what was locked, and not a directory that another process has made since."""
+def _is_named(path: Path, descriptor: int | None) -> bool:
+    """Say if the path still names what was locked, and nothing that another process has made since."""
     try:
-        return descriptor is None or os.path.samestat(directory.stat(), os.fstat(descriptor))
+        return descriptor is None or os.path.samestat(path.stat(), os.fstat(descriptor))
     except OSError:
         return False
 
