@@ -8,7 +8,7 @@ with those of the run in one process; what says when it was made is left out. Pr
 where something differs.
 
     python tests/system/same_bits.py --recipes translation dpo --ways "2 ranks" "1 process, then 4 ranks"
-    python tests/system/same_bits.py --recipes full --ways "1 rank" "2 ranks" "4 ranks"
+    python tests/system/same_bits.py --recipes full --updates 5000 --ways "1 rank" "2 ranks" "4 ranks"
 """
 
 import argparse
@@ -61,7 +61,8 @@ RECIPES: dict[str, tuple[str, dict]] = {
     "ppo": ("preference", {**PREFERENCE, **PPO, "method": "ppo", "start": "chat", "reward": "{reward}"}),
     "autoencoder": ("autoencoder", {**WIDTH, **UPDATES, "sentences": 300, "training.tokens-per-batch": 512}),
     "residual-swish": ("residual-swish", {**UPDATES, "sequences": 300, "training.tokens-per-batch": 512}),
-    "full": ("translation", {}),  # as it is; takes long, and runs only when it is asked for
+    # The recipe's own shapes and corpus, which take long: it runs only when it is asked for.
+    "full": ("translation", UPDATES),
 }
 
 
@@ -102,8 +103,9 @@ FREE: dict[str, tuple[Stage, ...]] = {
 class Matrix:
     """A directory with small corpora and the runs, and how each was started."""
 
-    def __init__(self, directory: Path, mpiexec: str, openmpi: str):
+    def __init__(self, directory: Path, mpiexec: str, openmpi: str, updates: int):
         self.directory, self.mpiexec, self.openmpi = directory, shlex.split(mpiexec), shlex.split(openmpi)
+        self.updates = {"training.updates": updates, "training.validate-every": updates // 2} if updates else {}
         cut_corpora(directory)
 
     def run(self, row: str, way: str, stages: tuple[Stage, ...]) -> Path:
@@ -117,7 +119,7 @@ class Matrix:
     def start(self, row: str, run: Path, stage: Stage, resume: bool, stop: bool) -> None:
         kind, given = RECIPES[row]
         places = {name: str(self.directory / name / REFERENCE) for name in ("chat", "reward")}
-        flags = {**given, "run": str(run), "training.shards": stage.shards}
+        flags = {**given, **self.updates, "run": str(run), "training.shards": stage.shards}
         if not stage.ranks:
             flags["training.workers"] = stage.workers
         words = [
@@ -197,12 +199,16 @@ def main() -> int:
         "--openmpi", default="", help="Open MPI's mpiexec, with words; an interpreter may lie beside it"
     )
     parser.add_argument("--directory", type=Path, help="keep the runs here")
+    parser.add_argument("--updates", type=int, default=0, help="of each run, in place of about 60")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # what it has started ends with it
     ways = {name: stages for name, stages in {**WAYS, **FREE}.items() if name in arguments.ways}
     if not arguments.openmpi:
         ways = {name: stages for name, stages in ways.items() if not stages[0].openmpi}
     with tempfile.TemporaryDirectory() as temporary:
-        matrix = Matrix((arguments.directory or Path(temporary)).resolve(), arguments.mpiexec, arguments.openmpi)
+        matrix = Matrix(
+            (arguments.directory or Path(temporary)).resolve(), arguments.mpiexec, arguments.openmpi, arguments.updates
+        )
         results = {row: row_of(matrix, row, ways) for row in arguments.recipes}
     names = list(next(iter(results.values())))
     print(*aligned([["", *results], *([name, *(results[row][name] for row in results)] for name in names)]), sep="\n")
