@@ -29,9 +29,18 @@ _OPEN_MPI = {
 ENVIRONMENT = {**os.environ, **_OPEN_MPI, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
 
 
-def on_ranks(count: int, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with these words on so many ranks, to its end."""
-    command = [str(MPIEXEC), "-n", str(count), sys.executable, *words]
+def can_pretend_hosts() -> bool:
+    """Say if mpiexec is MPICH's, which starts ranks on this machine as if they were on others."""
+    if MISSING:
+        return False
+    told = subprocess.run([str(MPIEXEC), "--version"], capture_output=True, text=True, check=False)
+    return "HYDRA" in told.stdout
+
+
+def on_ranks(count: int, *words: str, hosts: str = "") -> subprocess.CompletedProcess[str]:
+    """Run Python with these words on so many ranks, to its end.  hosts: names of pretended ones, with commas."""
+    pretended = ["-launcher", "fork", "-hosts", hosts] if hosts else []
+    command = [str(MPIEXEC), *pretended, "-n", str(count), sys.executable, *words]
     return subprocess.run(
         command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import toolkit
-from tests.ranks import needs_mpi, on_ranks
+from tests.ranks import can_pretend_hosts, needs_mpi, on_ranks
 from tests.system.kill_and_resume import differences
 
 PAIRS = [(f"the {who} {does} .", f"{does} {who} the .") for who in ("cat", "dog", "hen") for does in ("sees", "eats")]
@@ -45,3 +45,16 @@ def test_ranks_give_the_bits_of_one_process(ranks: int, room: Path) -> None:
     done = on_ranks(ranks, "-c", f"import toolkit; toolkit.train('translation', **{given})")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert differences(room / "alone", Path(given["run"])) == []
+
+
+@needs_mpi
+def test_machines_give_the_bits_of_one_process(room: Path) -> None:
+    if not can_pretend_hosts():
+        pytest.skip("this mpiexec is not MPICH's, which can pretend to have several hosts")
+    model = {**MODEL, "d_model": 64, "d_ff": 256}
+    toolkit.train("translation", **settings(room, "alone-64", workers=1) | {"model": model})
+    given = settings(room, "machines") | {"model": model}
+    small_buckets = "import toolkit.training.exchange as exchange; exchange._BUCKET = exchange.BLOCK_ELEMENTS"
+    done = on_ranks(3, "-c", f"{small_buckets}; import toolkit; toolkit.train('translation', **{given})", hosts="a,b")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert differences(room / "alone-64", Path(given["run"])) == []
