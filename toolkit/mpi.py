@@ -206,6 +206,8 @@ def _said(error: BaseException | None) -> tuple[str, int]:
         return str(error) or f"ended by signal {error.number}", 128 + error.number
     if isinstance(error, BrokenPipeError):
         return "nobody reads the output any more", 141
+    if isinstance(error, OSError):
+        return f"{error.filename or 'a file'}: {error.strerror or error}", 2
     return "failed:\n" + "".join(traceback.format_exception(error)), 1
 
 
@@ -253,21 +255,16 @@ def _attempt(here: World, together: bool, function: Callable[[Any], Any], value:
     """Call a function -> its result, or the error; in work that ranks do together an error ends all."""
     try:
         return function(value)
-    except (ToolkitError, OSError) as error:
-        sentence = str(error)
-        if isinstance(error, OSError):
-            sentence = f"{error.filename or 'a file'}: {error.strerror or error}"
-        if here.machine_of[here.rank]:
-            sentence += " (every machine must have the files of a run, and of models, by the same names)"
-        if together:
-            here.fail(sentence)
-        return error if isinstance(error, ToolkitError) else ToolkitError(f"{here.name}: {sentence}")
-    except MemoryError as error:
-        return here.fail(*_said(error)) if together else ToolkitError(f"{here.name}: {_said(error)[0]}")
     except Exception as error:
+        sentence, code = _said(error)
+        is_made = function is pickle.loads  # models are read, which another machine may not have
+        if (is_made or isinstance(error, OSError)) and code == 2 and here.machine_of[here.rank]:
+            sentence += " (all machines must have models and data by the same names)"
         if together:
-            here.fail(*_said(error))
-        return RuntimeError(f"{here.name} {_said(error)[0]}")
+            here.fail(sentence, code)
+        if isinstance(error, ToolkitError) and not is_made:
+            return error
+        return (ToolkitError if code == 2 else RuntimeError)(f"{here.name}: {sentence}")
 
 
 class SharedMemory:

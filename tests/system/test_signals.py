@@ -43,7 +43,7 @@ def test_training_that_is_interrupted_says_where_also_with_quiet(command: str, r
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs signals that this system has not")
-@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGUSR1", 138)])
 def test_other_signals_end_training_as_ctrl_c_does(name: str, code: int, room: Callable) -> None:
     """They reach the workers, too, where a whole session ends."""
     if signal.getsignal(getattr(signal, name)) == signal.SIG_IGN:
