@@ -256,9 +256,9 @@ def test_work_that_is_killed_or_stopped_goes_on(translate, tiny_model, workers, 
         expected = rf"toolkit: out.part is being written by another process(, number {process.pid})?: wait for it, or "
         assert re.match(expected, translate("--resume", stdin=b"").sentence)
         process.kill()
-    write(f"I am number {number}. She eats rice." for number in range(33))
+    write(f"I am number {number}. She eats rice." for number in range(48))
     with started(tiny_model, "--workers", workers, "--resume") as process:
-        wait_for(process, 33 - 3 * waiting)
+        wait_for(process, 48 - 3 * waiting)
         os.killpg(process.pid, signal.SIGTERM)
         told = process.stderr.read().decode()
         assert process.wait() == 143
