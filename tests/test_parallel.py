@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -112,6 +114,25 @@ def test_whoever_leaves_early_leaves_no_process_behind():
     next(results)
     assert multiprocessing.active_children()
     results.close()
+
+
+AT_WORK = """
+import os, time
+from toolkit import parallel
+def work(job):
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+list(parallel.in_order(work, [0, 1], 2))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="parents that have gone are noticed in POSIX only")
+def test_processes_end_in_the_midst_of_a_job_when_the_main_one_is_killed():
+    with subprocess.Popen([sys.executable, "-c", AT_WORK], stdout=subprocess.PIPE) as main:
+        workers = [int(main.stdout.readline()), int(main.stdout.readline())]
+        main.kill()
+        assert main.stdout.read() == b""  # which ends when nobody is left that could write
+    assert len({*workers, main.pid}) == 3
 
 
 def test_only_a_few_pieces_are_taken_in_advance():

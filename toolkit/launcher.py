@@ -133,7 +133,7 @@ def _at_most(seconds: int) -> Iterator[None]:
 
 
 def watch_parent() -> None:
-    """End this process as soon as the launcher has gone: nobody would end it any more."""
+    """End this process as soon as the one that has started it has gone: nobody would end it any more."""
     parent = os.getppid()
 
     def watch() -> None:
@@ -143,7 +143,7 @@ def watch_parent() -> None:
             shutil.rmtree(session, ignore_errors=True)  # Open MPI's launcher, killed, has left its files
         os._exit(1)
 
-    threading.Thread(target=watch, name="launcher", daemon=True).start()
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def forget_names(machine: Any) -> None:

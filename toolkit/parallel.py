@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolkit import mpi
+from toolkit import launcher, mpi
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.process import blocked_signals, ignore_signals
 
@@ -120,6 +120,7 @@ def _serve(work: Callable[[Any], Any], connection: "Connection", other_end: "Con
     """Do jobs, as the process that was started for them, until nobody sends any."""
     other_end.close()
     ignore_signals()
+    launcher.watch_parent()  # in the midst of a long job, too
     while True:
         try:
             job = connection.recv()
