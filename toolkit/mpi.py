@@ -128,7 +128,8 @@ class World:
     def fail(self, sentence: str, code: int = 2) -> NoReturn:
         """End all ranks, with a sentence that names this one."""
         with suppress(OSError, ValueError):
-            tell(f"toolkit: {self.name}: {sentence}")
+            for line in f"toolkit: {self.name}: {sentence}".splitlines():
+                tell(line)
             sys.stderr.flush()
         self.comm.Abort(code)
         raise SystemExit(code)  # where MPI has let it live
