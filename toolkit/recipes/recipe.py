@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from toolkit import display
 from toolkit.data.embedded import make_embedded
@@ -15,6 +16,7 @@ from toolkit.data.lines import digest_of_files, refuse_pipe
 from toolkit.display import short_repr
 from toolkit.errors import ConfigError, ToolkitError
 from toolkit.files import check_new_directory, new_directory
+from toolkit.functional.tuning import fixed_choice
 from toolkit.models.reward import ActorCritic
 from toolkit.models.storage import load_model, read_json, read_metrics, save_metrics, save_model
 from toolkit.nn.module import Model
@@ -161,7 +163,8 @@ class Recipe:
             model = model.language_model()
         if self.export:
             model.vector[:] = model.vector.astype(np.float16)  # the scores are then those of what is exported
-        found, lines = score(model, metrics)
+        with fixed_choice(), threadpool_limits(1):  # or the last digits would depend on how many cores are free
+            found, lines = score(model, metrics)
         metrics |= ({"languages": list(languages)} if (languages := self.languages()) else {}) | found
         save_metrics(directory, metrics)
         if self.export:
