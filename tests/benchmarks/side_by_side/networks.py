@@ -18,10 +18,8 @@ MPIEXEC = str(Path(sys.executable).parent / "mpiexec")
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 LINKS = {
     "none": Network("none", 0.0, 1e12),
-    "100 Mbit/s": Network("100 Mbit/s", 200e-6, 12.5e6),
     "1 Gbit/s": Network("1 Gbit/s", 50e-6, 125e6),
     "10 Gbit/s": Network("10 Gbit/s", 20e-6, 1.25e9),
-    "100 Gbit/s": Network("100 Gbit/s", 5e-6, 12.5e9),
 }
 
 
@@ -49,7 +47,6 @@ class Layout(NamedTuple):
 LAYOUTS = [
     Layout(2, 2, "none", True),
     *(Layout(2, 2, link, overlap) for link in ("10 Gbit/s", "1 Gbit/s") for overlap in (False, True)),
-    Layout(2, 2, "100 Mbit/s", True),
     Layout(2, 4, "1 Gbit/s", True),
     Layout(4, 4, "1 Gbit/s", True),
     Layout(8, 8, "1 Gbit/s", True),
