@@ -11,6 +11,7 @@ several numbers of shards, and with PyTorch's DistributedDataParallel. Sides tak
 
 import argparse
 import json
+import math
 import os
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from typing import Any
 
 from side_by_side.machine import describe, in_words
 from side_by_side.networks import LAYOUTS, MPIEXEC, ONE_THREAD, measure_networks, network_table
-from side_by_side.prediction import Cost
+from side_by_side.prediction import Cost, Network
 from side_by_side.predictions import MEASURED, RANKS, batch_table, batches, predict, prediction_table
 from side_by_side.rounds import figures, interleave, ratio
 from side_by_side.side import Side
@@ -76,15 +77,19 @@ def ranks_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def predicted(costs: Path | None) -> dict[str, Any]:
-    """Return the costs, measured here or by an earlier run, and what follows from them."""
+def predicted(costs: Path | None, link: Sequence[float] | None) -> dict[str, Any]:
+    """Return the costs, measured here or by an earlier run, and what follows from them for the usual links, or one."""
     if costs:
         found = [Cost(**each) for each in json.loads(costs.read_text(encoding="utf-8"))["predict"]["costs"]]
     else:
         from side_by_side.costs import measure_cost
 
         found = [measure_cost(shape, *how) for shape, how in MEASURED.items()]
-    return {"costs": [each._asdict() for each in found], "rows": predict(found), "batches": batches(found)}
+    given: list[Any] = [found]
+    if link:
+        microseconds, gigabits = link
+        given.append([Network(f"{gigabits:g} Gbit/s, {microseconds:g} µs", microseconds / 1e6, gigabits * 1e9 / 8)])
+    return {"costs": [each._asdict() for each in found], "rows": predict(*given), "batches": batches(*given)}
 
 
 def draw(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -102,7 +107,7 @@ def main() -> None:
         parser.error("one of --predict, --network and --shards is needed")
     loads, everything = [os.getloadavg()[0]], {}
     if arguments.predict:
-        everything["predict"] = predicted(arguments.costs)
+        everything["predict"] = predicted(arguments.costs, arguments.link)
         print("\n".join(map(str, everything["predict"]["costs"])), "\n")
         print("\n".join(prediction_table(everything["predict"]["rows"])), "\n")
         print("\n".join(batch_table(everything["predict"]["batches"])), flush=True)
@@ -132,10 +137,19 @@ def _measure_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     return rows
 
 
+def positive_number(word: str) -> float:
+    number = float(word)
+    if not 0 < number < math.inf:
+        raise ValueError(word)
+    return number
+
+
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--predict", action="store_true", help="updates of 1 to 1,024 ranks on paper")
     parser.add_argument("--costs", type=Path, help="JSON of an earlier --predict, in place of measuring again")
+    of_link = {"nargs": 2, "type": positive_number, "metavar": ("MICROSECONDS", "GBIT")}
+    parser.add_argument("--link", **of_link, help="latency and bandwidth of your network, in place of the usual ones")
     parser.add_argument("--picture", type=Path, help="draw the prediction, as this name with .svg and .png")
     gpts = [row.name for row in TRAINING if not row.smoothing]
     parser.add_argument("--network", nargs="+", default=[], choices=gpts, help="rows on simulated networks")

@@ -69,7 +69,7 @@ def prediction_picture(rows: Sequence[Mapping[str, Any]], ranks: Sequence[int]) 
     networks = list(dict.fromkeys(row["network"] for row in rows))
     figure = Figure(figsize=(11, 6.8), layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
-    panels = figure.subplots(2, len(networks), sharex=True, sharey=True)
+    panels = figure.subplots(2, len(networks), sharex=True, sharey=True, squeeze=False)
     for line, kinds in zip(panels, (("weak", "after"), ("strong",)), strict=True):
         for axes, network in zip(line, networks, strict=True):
             for number, row in enumerate(each for each in rows if each["network"] == network):
@@ -89,5 +89,5 @@ def prediction_picture(rows: Sequence[Mapping[str, Any]], ranks: Sequence[int]) 
         axes.set_xlabel("ranks, two on a machine", color=GREY)
     for line in panels:
         line[0].set_ylabel("speed of a rank, of one that is alone", color=GREY)
-    panels[1][2].legend(loc="lower left", frameon=False, fontsize=9)
+    panels[1][-1].legend(loc="lower left", frameon=False, fontsize=9)
     return figure

@@ -29,12 +29,12 @@ def cost_of(shape: Shape, costs: Sequence[Cost]) -> Cost:
     return max((cost for cost in costs if cost.width <= shape.width), key=lambda cost: cost.width)
 
 
-def predict(costs: Sequence[Cost]) -> list[dict[str, Any]]:
+def predict(costs: Sequence[Cost], networks: Sequence[Network] = NETWORKS) -> list[dict[str, Any]]:
     """Return for each model and network: speeds of one rank, speed-ups, and what the network asks of a batch."""
     rows = []
     for shape in SHAPES:
         cost = cost_of(shape, costs)
-        for network in NETWORKS:
+        for network in networks:
             given = (shape, cost, network)
             alone = update(*given, 1, WEAK).seconds
             row = {"model": shape.title, "parameters": shape.parameters, "network": network.title, "alone": alone}
@@ -49,12 +49,14 @@ def predict(costs: Sequence[Cost]) -> list[dict[str, Any]]:
     return rows
 
 
-def batches(costs: Sequence[Cost], ranks: int = 128) -> list[dict[str, Any]]:
+def batches(
+    costs: Sequence[Cost], networks: Sequence[Network] = (*NETWORKS, INTERNET), ranks: int = 128
+) -> list[dict[str, Any]]:
     """Return the tokens that a rank must have in an update for 0.9 of its speed, for each model and network."""
     found = []
     for shape in SHAPES:
         given = shape, cost_of(shape, costs)
-        needed = {each.title: tokens_needed(*given, each, ranks, collective=pairwise) for each in (*NETWORKS, INTERNET)}
+        needed = {each.title: tokens_needed(*given, each, ranks, collective=pairwise) for each in networks}
         found.append({"model": shape.title, "ranks": ranks, "tokens": needed})
     return found
 
