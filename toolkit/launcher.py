@@ -4,9 +4,8 @@ What launchers say stands in the environment; until there are ranks to speak of,
 """
 
 import os
-import platform
-import shutil
 import signal
+import socket
 import sys
 import threading
 import time
@@ -88,7 +87,7 @@ def library() -> Any:
         mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: it finds no MPI
-        where, _tells = "" if tells() else f"{platform.node()}: ", _first(_NUMBERS_IN_MACHINE) == 0
+        where, _tells = "" if tells() else f"{socket.gethostname()}: ", _first(_NUMBERS_IN_MACHINE) == 0
         reason = str(error).split("\n")[0]
         raise ConfigError(
             f"{where}the launcher has started processes that need mpi4py to know of each other ({reason}): "
@@ -140,6 +139,8 @@ def watch_parent() -> None:
         while os.getppid() == parent:
             time.sleep(_WATCH)
         if (session := os.environ.get("PMIX_SERVER_TMPDIR", "")).endswith(f"ompi.{parent}"):
+            import shutil  # here, because it is needed at such an end only
+
             shutil.rmtree(session, ignore_errors=True)  # Open MPI's launcher, killed, has left its files
         os._exit(1)
 

@@ -26,14 +26,14 @@ from typing import Any, NoReturn, TypeVar
 from toolkit import launcher
 from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
-from toolkit.process import Stopped, blocked_signals, ignored_signals
+from toolkit.process import ENDING, Stopped, blocked_signals, ignored_signals, stoppable
 
 Result = TypeVar("Result")
 
-_JOBS, _ANSWERS = 1, 2  # tags of messages
+_JOBS, _ANSWERS, _IN_VAIN = 1, 2, 3  # tags of messages
 # Seconds. A wait begins without a pause, for what is almost there; then pauses take a small part of the whole wait.
 _AT_ONCE, _SHORTEST, _LONGEST, _PART = 100e-6, 20e-6, 2e-3, 1 / 32
-_PATIENCE = 3.0  # seconds that ranks have to finish their work when the first one ends
+_PATIENCE = 6.0  # seconds that ranks have to finish their work when the first one ends
 _sessions = itertools.count(1)
 
 
@@ -188,6 +188,8 @@ def led(action: Callable[[], Result]) -> Result | None:
 
 def _release(here: World, result: Any, error: BaseException | None) -> None:
     """Let the others go when they have done their work; after an error, end those that do not come to an end of it."""
+    for rank in range(1, here.size):
+        here.send(None, rank, _IN_VAIN)
     if _in_work(here, time.monotonic() + _PATIENCE if error else math.inf):
         sys.stdout.flush()
         here.fail(*_said(error))
@@ -231,21 +233,28 @@ def _in_work(here: World, deadline: float) -> bool:
 
 def _serve(here: World) -> Any:
     """Do what rank 0 sends until it ends."""
-    work: Callable[[Any], Any] | None = None
+    work: Any = None  # what does jobs; or an answer to all of them
     together = False
     with ignored_signals():
         while True:
             kind, session, value = here.receive(0, _JOBS)
             if kind == "end":
+                here.receive(0, _IN_VAIN)
                 break
             if kind == "work":
                 together, pickled = value
                 work = _attempt(here, together, pickle.loads, pickled)
                 if together:  # it is made by all at once: until then nobody may leave
                     here.send((-session, None), 0, _ANSWERS)
-            else:
-                answer = work if isinstance(work, Exception) else _attempt(here, together, work, value)
-                here.send((session, answer), 0, _ANSWERS)
+                continue
+            if not together and here.is_there(0, _IN_VAIN):
+                work = ToolkitError("nobody waits for it any more")
+            try:
+                with stoppable(() if together else ENDING):
+                    answer = work if isinstance(work, Exception) else _attempt(here, together, work, value)
+            except Stopped as stopped:  # rank 0 has the same signal, unless somebody has sent it to this one alone
+                answer = work = ToolkitError(f"{here.name} was ended by signal {stopped.number}")
+            here.send((session, answer), 0, _ANSWERS)
     result, here.common = value
     if here.common:
         raise here.common

@@ -26,16 +26,19 @@ class Stopped(BaseException):
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
-    """Within the block SIGTERM, SIGHUP and SIGUSR1 raise Stopped, as Ctrl-C raises KeyboardInterrupt.
+def stoppable(numbers: Iterable[int] | None = None) -> Iterator[None]:
+    """Within the block SIGTERM, SIGHUP and SIGUSR1, or signals of these numbers, raise Stopped.
 
-    Not those that the process was started to ignore (`nohup`), or that somebody else handles.
+    By default not those that the process was started to ignore (`nohup`), or that somebody else handles; Ctrl-C raises
+    KeyboardInterrupt.
     """
 
     def stop(number: int, _: Any) -> None:
         raise Stopped(number)
 
-    with _handling(stop, [number for number in ENDING if signal.getsignal(number) == signal.SIG_DFL]):
+    if numbers is None:
+        numbers = [number for number in ENDING if signal.getsignal(number) == signal.SIG_DFL]
+    with _handling(stop, numbers):
         yield
 
 
