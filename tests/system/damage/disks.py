@@ -69,7 +69,7 @@ def kinds() -> Iterator[Kind]:
         yield Kind(
             f"{name}, told on renaming",
             f"{TRANSLATE} old.txt",
-            "old.txt cannot be written",
+            "old.txt.part.json cannot be written",
             disk=failing(Path, "replace", number),
         )
         yield Kind(
