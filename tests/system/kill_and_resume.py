@@ -90,7 +90,7 @@ class Torture:
     def check(self, code: int) -> None:
         if code:
             told = (self.directory / "stderr").read_text(encoding="utf-8", errors="replace")
-            raise AssertionError(f"the recipe ended with exit code {code} after {self.kills}:\n{told}")
+            raise AssertionError(f"it ended with exit code {code} after {self.kills}:\n{told}")
 
     def kill_once(self, run: Path) -> bool:
         """Start or resume a run and kill it; False where it finished first."""
@@ -106,7 +106,7 @@ class Torture:
         if process.poll() is not None:
             self.check(process.returncode)
             return False
-        where = f"while {found} was there" if found else f"with {state(run)}"
+        where = f"while {found} was there" if found else f"with {self.state(run)}"
         self.kills.append(f"{self.kill(process)} {where}")
         return True
 
@@ -115,6 +115,13 @@ class Torture:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         return "all"
+
+    def state(self, run: Path) -> str:
+        """How far a run has come, for the report."""
+        try:
+            return (run / "last").read_text().strip()
+        except OSError:
+            return "no checkpoint" if run.exists() else "nothing"
 
     def wait_for_writing(self, process: subprocess.Popen, run: Path, count: int) -> str:
         """Wait until temporary names have appeared so many times in the run, or it has finished -> the last name."""
@@ -133,14 +140,6 @@ def temporary_names(run: Path) -> Iterator[str]:
         yield from (name for name in os.listdir(run) if name.startswith(".toolkit-"))  # noqa: PTH208  (speed)
     except FileNotFoundError:
         return
-
-
-def state(run: Path) -> str:
-    """How far a run has come, for the report."""
-    try:
-        return (run / "last").read_text().strip()
-    except OSError:
-        return "no checkpoint" if run.exists() else "nothing"
 
 
 def cut_corpus(directory: Path) -> None:
