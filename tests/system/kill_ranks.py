@@ -113,7 +113,8 @@ def _read(number: int, name: str) -> bytes:
 
 def _is_rank(number: int) -> bool:
     names = {each.partition(b"=")[0] for each in _read(number, "environ").split(b"\0")}
-    return bool(names & {b"PMI_RANK", b"PMIX_RANK"}) and bool({b"--run", b"--output"} & {*_read(number, "cmdline").split(b"\0")})
+    words = {*_read(number, "cmdline").split(b"\0")}
+    return bool(names & {b"PMI_RANK", b"PMIX_RANK"}) and bool(words & {b"--run", b"--output"})
 
 
 def _has_begun(number: int) -> bool:

@@ -17,13 +17,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from toolkit import __version__
+from threadpoolctl import threadpool_limits
+
+from toolkit import __version__, mpi
 from toolkit.commands.console import emit_results
 from toolkit.commands.lines import Answer, Window, Work, is_input, is_same_file
 from toolkit.data.lines import count_lines, digest_of_files
 from toolkit.display import counted, progress_bar, tell
-from toolkit.errors import ConfigError, DataError, ToolkitError
+from toolkit.errors import ConfigError, DataError, ModelError, ToolkitError
 from toolkit.files import check_writable, flush_to_disk
+from toolkit.functional import tuning
 from toolkit.lock import locked
 from toolkit.models.storage import METRICS_FILE, read_json, read_model, write_json
 from toolkit.parallel import in_order
@@ -72,7 +75,8 @@ def answer_all(
     with opened_output(command, between) as output:
         work = kind(command)
         bar = None if command.quiet else output.bar(path)
-        answers = in_order(work, output.rest(windows), command.workers)
+        shared = OnRanks.of(work, command.model) if mpi.leading() else work
+        answers = in_order(shared, output.rest(windows), command.workers)
         with closing(answers), nullcontext() if bar is None else bar:
             for answer in answers:
                 work.tell_seed()
@@ -83,6 +87,33 @@ def answer_all(
         how = f"{'was' if count == 1 else 'were'} {'skipped' if command.long_lines == 'skip' else 'cut off'}"
         which = output.done.first_long if count == 1 else f"the first is {output.done.first_long}"
         tell(f"toolkit: {counted(count)} too long for the model {how}: {which}")
+
+
+class OnRanks:
+    """The same work on all ranks: by the same model, wherever it lies, and by the kernels of the first rank.
+
+    Ranks that share a machine compute by one thread each.  Raises ModelError on a rank that has another model.
+    """
+
+    def __init__(self, work: Work, model: str, digest: str, choices: dict[str, tuning.Choice]):
+        self._made_of = work, model, digest, choices
+        here = mpi.world()
+        if here.rank and model_digest(model) != digest:
+            raise ModelError(f"{model} of {here.name} is another one than that of the first rank: copy it there anew")
+        tuning.adopt(choices)
+        if len(here.ranks_of_machine()) > 1:
+            threadpool_limits(1)
+
+    @classmethod
+    def of(cls, work: Work, model: str) -> "OnRanks":
+        """Let other ranks do what the first one can."""
+        return cls(work, model, model_digest(model), {source: tuning.choose(source) for source in tuning.FIXED})
+
+    def __reduce__(self) -> tuple:
+        return OnRanks, self._made_of
+
+    def __call__(self, window: Window) -> Answer:
+        return self._made_of[0](window)
 
 
 def written_file(command: Any) -> Path | None:

@@ -71,11 +71,21 @@ def fixed_choice() -> Iterator[None]:
             os.environ[_VARIABLE] = before
 
 
+_adopted: dict[str, Choice] = {}
+
+
+def adopt(choices: Mapping[str, Choice]) -> None:
+    """Take over the choices of another process, by what weights are read from, so that both compute alike."""
+    _adopted.update(choices)
+
+
 def choose(source: str) -> Choice:
     """Return the choice for weights that a step reads from `source`: "memory", or "cache".
 
     Raises ConfigError where the environment asks for anything but the fixed one.
     """
+    if source in _adopted:
+        return _adopted[source]
     if given := os.environ.get(_VARIABLE):
         if given != "fixed":
             raise ConfigError(f"TOOLKIT_KERNELS is {given!r:.40}: it must be fixed, or not set")
