@@ -23,6 +23,7 @@ import tempfile
 import time
 import uuid
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,7 +75,8 @@ class RankTorture(Torture):
         name = self.random.choice(["a rank", "a rank", *(name for name, numbers in kinds.items() if numbers)])
         begun = any(map(_has_begun, ranks))
         shared = set().union(*map(_shared_files, there))
-        os.kill(self.random.choice(kinds[name] or [process.pid]), signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has come to its end since
+            os.kill(self.random.choice(kinds[name] or [process.pid]), signal.SIGKILL)
         begin = time.monotonic()
         while left := self.processes():
             if time.monotonic() > begin + PATIENCE:
