@@ -73,6 +73,16 @@ def test_drawn_windows_are_full_and_everywhere() -> None:
         batches[len(batches)]
 
 
+@pytest.mark.parametrize(("texts", "parts"), [(8, 16), (12, 8), (1, 2), (5, 4), (0, 4)])
+def test_shards_that_stand_side_by_side_have_no_more_texts_than_others(texts: int, parts: int) -> None:
+    """A worker gets neighbours: half of the shards has half of the texts, and a quarter a quarter."""
+    sizes = [len(part) for part in Windows(np.arange(99), 8).shards(np.arange(texts), parts)]
+    while len(sizes) > 1:
+        assert sum(sizes) == texts
+        assert max(sizes) - min(sizes) <= 1
+        sizes = [left + right for left, right in zip(sizes[::2], sizes[1::2], strict=True)]
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_seed_and_the_epoch_decide_the_batches(store: RaggedStore, whole: bool) -> None:
     task = LanguageTask(store, store, 4, whole)

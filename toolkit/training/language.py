@@ -7,6 +7,7 @@ document.
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -51,7 +52,10 @@ class Windows:
     def split(self, numbers: Array, parts: int) -> list[Array]:
         return np.array_split(numbers, parts)
 
-    shards = split
+    def shards(self, numbers: Array, parts: int) -> list[Array]:
+        # Spread: where there are fewer texts than shards, neighbours, which a worker gets, have not all of them.
+        bounds = [len(numbers) * part // parts for part in range(parts + 1)]
+        return [numbers[begin:end] for begin, end in pairwise(bounds)]
 
 
 class Documents(Bucketed):
