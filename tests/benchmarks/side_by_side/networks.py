@@ -63,7 +63,7 @@ def measure_networks(name: str, layouts: Sequence[Layout], repeats: int) -> dict
     """Return for each layout the milliseconds of an update, measured in turns and predicted."""
     workload = next(row for row in TRAINING if row.name == name)
     shape = shape_of(workload)
-    cost = measure_cost(shape, workload.batch // CORES, 5)
+    cost = measure_cost(shape, workload.batch // CORES, max(5, workload.steps))
     with tempfile.TemporaryDirectory() as directory:
         write_workload(workload, [], Path(directory))
         turns = [[_turn(layout, workload, directory) for layout in layouts] for _ in range(repeats)]
