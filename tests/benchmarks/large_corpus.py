@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--flags", nargs="*", default=[], help="of toolkit translate, without --: num-beams=4")
     arguments = parser.parse_args()
     flags = [f"--{flag}" for flag in arguments.flags]
-    print(f"{in_words(describe(available_cores(), os.getloadavg()))}; {arguments.lines:,} lines")
+    print(f"{in_words(describe(available_cores()), os.getloadavg())}; {arguments.lines:,} lines")
     print("ranks | seconds | lines/s | peak memory of each process, MB | bytes")
     with tempfile.TemporaryDirectory() as directory:
         path, first = Path(directory, "lines"), ""
