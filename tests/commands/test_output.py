@@ -165,10 +165,12 @@ def test_what_does_not_continue_the_work_is_refused_and_changes_nothing(translat
     other = make_model(tmp_path / "other", max_length=64)
     assert "out.part was written by another model than " in translate("--resume", "--model", other).sentence
     assert (PART.read_bytes(), JOURNAL.read_bytes()) == (begun, journal)
-    PART.write_bytes(begun + b"more")  # a piece whose journal was not written any more
+    PART.write_bytes(begun + b"more")  # a piece whose journal was not written any more, or not to its end
+    Path("out.part.json.new").write_bytes(journal[:9])
     assert translate("--resume", "--quiet") == (0, "", "")
     found = Path("out").read_bytes()
     assert found.startswith(begun)
+    assert names() == ["lines", "other", "out"]
     PART.write_bytes(begun[:-1])
     JOURNAL.write_bytes(journal)
     assert "out.part is shorter than out.part.json says: remove both" in translate("--resume", "--quiet").sentence

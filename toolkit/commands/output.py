@@ -28,12 +28,13 @@ from toolkit.errors import ConfigError, DataError, ModelError, ToolkitError
 from toolkit.files import check_writable, flush_to_disk
 from toolkit.functional import tuning
 from toolkit.lock import locked
-from toolkit.models.storage import METRICS_FILE, read_json, read_model, write_json
+from toolkit.models.storage import METRICS_FILE, read_json, read_model
 from toolkit.parallel import in_order
 from toolkit.process import Stopped, postponed
 from toolkit.untrusted import OBJECT, Maybe, Record, Text, Whole
 
-PART, JOURNAL = ".part", ".part.json"
+# The last is a journal that is being written: by this name, because the next start then finds what a kill has left.
+PART, JOURNAL, NEXT = ".part", ".part.json", ".part.json.new"
 
 # Flags that decide nothing of what is written, or are compared by what they stand for: texts and the model.
 _FREE = {"text", "file", "source", "target", "prefix_file", "model"}
@@ -239,11 +240,12 @@ class PartFile(Output):
     def __init__(self, target: Path, command: Any, model: str, between: str = ""):
         super().__init__(between)
         self._target, self._command, self._model = target, command, model
-        self.part, self._journal = (target.with_name(target.name + end) for end in (PART, JOURNAL))
+        self.part, self._journal, self._next = (target.with_name(target.name + end) for end in (PART, JOURNAL, NEXT))
         self._digest = hashlib.sha256()  # of all lines so far
         self._ahead: deque[str] = deque()  # that digest at the end of each window that has no answer yet
         self._asked = _asked(command)
         with _writing(self.part):
+            self._next.unlink(missing_ok=True)
             try:
                 self.done = self._begun()
             except ConfigError:
@@ -338,7 +340,13 @@ class PartFile(Output):
             os.fsync(self._file.fileno())
         done = self.done.and_then(answer, len(data), self._ahead.popleft())
         journal = {"done": asdict(done), "seed": _seed(self._command), "model": self._model, "asked": self._asked}
-        write_json(self._journal, journal)
+        with _writing(self._journal):
+            with self._next.open("wb") as file:
+                file.write(json.dumps(journal, indent=2).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            self._next.replace(self._journal)
+            flush_to_disk(self._journal.parent)
         self.done = done
 
     def leave(self, error: BaseException) -> None:
@@ -347,6 +355,7 @@ class PartFile(Output):
         Raises nothing where the error stands for itself.
         """
         with suppress(OSError):
+            self._next.unlink(missing_ok=True)
             self._file.close()  # what it holds may find no room on the disk
         if not self.done.lines:
             self._journal.unlink(missing_ok=True)
