@@ -74,7 +74,7 @@ def check_standard_input(instead: str) -> None:
         raise ConfigError(f"launchers such as mpiexec do not hand standard input on as it is: give {instead}")
 
 
-def library() -> Any:
+def find_mpi() -> Any:
     """Import MPI, and find the other ranks.
 
     Raises ConfigError where there is no mpi4py, which the first rank of each machine tells, or where it does not belong

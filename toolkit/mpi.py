@@ -38,13 +38,13 @@ _sessions = itertools.count(1)
 
 
 class World:
-    """All ranks.  Raises ConfigError as `launcher.library` does, and for ranks of different versions.
+    """All ranks.  Raises ConfigError as `launcher.find_mpi` does, and for ranks of different versions.
 
     Ranks of a machine follow each other, whatever order the launcher has chosen; rank 0 is the launcher's.
     """
 
     def __init__(self) -> None:
-        everyone = launcher.library().COMM_WORLD
+        everyone = launcher.find_mpi().COMM_WORLD
         launcher.watch_parent()
         with blocked_signals():
             self._find(everyone)
@@ -52,7 +52,7 @@ class World:
             sys.excepthook = partial(self._end_all, sys.excepthook)
 
     def _find(self, everyone: Any) -> None:
-        MPI = launcher.library()  # noqa: N806
+        MPI = launcher.find_mpi()  # noqa: N806
         machine = everyone.Split_type(MPI.COMM_TYPE_SHARED)
         launcher.forget_names(machine)
         first = machine.allreduce(everyone.rank, MPI.MIN)
@@ -284,7 +284,7 @@ class SharedMemory:
     """
 
     def __init__(self, size: int, count: int):
-        here, MPI = world(), launcher.library()  # noqa: N806
+        here, MPI = world(), launcher.find_mpi()  # noqa: N806
         if here.machine.rank == 0 and (free := _free_shared_memory()) < size * count:
             here.fail(
                 f"there is no room for the memory that ranks share, {size * count / 1e6:.0f} MB of {free / 1e6:.0f}"

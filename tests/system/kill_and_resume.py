@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -178,23 +178,36 @@ def differences(one: Path, other: Path) -> list[str]:
 
 def torture(directory: Path, kills: int, seed: int, updates: int = 60, recipe: Path = RECIPE) -> Torture:
     """Kill runs `kills` times and compare each with an uninterrupted one.  Raises AssertionError where one differs."""
-    done = Torture(directory, random.Random(seed), updates, recipe)
     cut_corpus(directory)
-    started = time.monotonic()
-    done.finish(directory / "whole")
-    done.seconds = time.monotonic() - started
+    return endure(Torture(directory, random.Random(seed), updates, recipe), kills, end_run)
+
+
+def endure(done: Torture, kills: int, end: Callable[[Torture, Path], None], starts: int = 1) -> Torture:
+    """Kill runs so many times, and let each end.
+
+    end: compares a run with the uninterrupted one, and removes it. starts: so many times as long as that one a start
+    may take.
+    """
+    begin = time.monotonic()
+    done.finish(done.directory / "whole")
+    done.seconds = starts * (time.monotonic() - begin)
     number = 0
     while len(done.kills) < kills:
         number += 1
-        run = directory / f"killed-{number}"
+        run = done.directory / f"killed-{number}"
         while len(done.kills) < kills and done.kill_once(run):
             print(f"kill {len(done.kills)} of {kills}: {done.kills[-1]}", file=sys.stderr, flush=True)
         done.finish(run)
-        if differing := differences(directory / "whole", run):
-            raise AssertionError(f"{run} differs in {', '.join(differing)} after {done.kills}")
+        end(done, run)
         print(f"{run.name} ended in the same bits", file=sys.stderr, flush=True)
-        shutil.rmtree(run)
     return done
+
+
+def end_run(done: Torture, run: Path) -> None:
+    """Compare a run with the uninterrupted one.  Raises AssertionError where it differs."""
+    if differing := differences(done.directory / "whole", run):
+        raise AssertionError(f"{run} differs in {', '.join(differing)} after {done.kills}")
+    shutil.rmtree(run)
 
 
 def main() -> None:

@@ -12,18 +12,16 @@ has killed. Linux only.
 import argparse
 import json
 import random
-import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.system.kill_and_resume import ROOT
-from tests.system.kill_ranks import COUNTS, RankTorture
+from tests.system.kill_and_resume import ROOT, endure
+from tests.system.kill_ranks import COUNTS, RankTorture, report
 from toolkit.data.embedded import embedded
 
 _SMALL = "import sys, toolkit.cli as cli, toolkit.commands.lines as lines; lines.WINDOW = 128; sys.exit(cli.main())"
@@ -71,26 +69,19 @@ def torture(directory: Path, kills: int, seed: int, lines: int, **settings: obje
 
     Raises AssertionError where one differs, or something is left.
     """
-    done = CorpusTorture(directory, random.Random(seed), **settings)
     corpus = (embedded("en_ne") / "train.en").read_text(encoding="utf-8").splitlines()
     (directory / "lines").write_text("".join(f"{line}\n" for line in corpus[:lines]), encoding="utf-8")
-    begin = time.monotonic()
-    done.finish(directory / "whole")
-    done.seconds = 2 * (time.monotonic() - begin)  # ranks find each other first, and share the cores
-    whole, number = (directory / "whole").read_bytes(), 0
-    while len(done.kills) < kills:
-        number += 1
-        run = directory / f"killed-{number}"
-        done.done.clear()
-        while len(done.kills) < kills and done.kill_once(run):
-            print(f"kill {len(done.kills)} of {kills}: {done.kills[-1]}", file=sys.stderr, flush=True)
-        done.finish(run)
-        assert run.read_bytes() == whole, f"{run} differs after {done.kills}"
-        left = sorted(path.name for path in directory.iterdir() if path.name not in ("lines", "stderr", "whole"))
-        assert left == [run.name], left
-        print(f"{run.name} has the same bytes", file=sys.stderr, flush=True)
-        run.unlink()
-    return done
+    # Ranks find each other first, and share the cores.
+    return endure(CorpusTorture(directory, random.Random(seed), **settings), kills, end_file, starts=2)
+
+
+def end_file(done: CorpusTorture, run: Path) -> None:
+    """Compare a file with that of one process.  Raises AssertionError where it differs, or something else is left."""
+    assert run.read_bytes() == (done.directory / "whole").read_bytes(), f"{run} differs after {done.kills}"
+    left = sorted(path.name for path in done.directory.iterdir() if path.name not in ("lines", "stderr", "whole"))
+    assert left == [run.name], left
+    run.unlink()
+    done.done.clear()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -103,11 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has its mpi4py")
     settings = vars(parser.parse_args(arguments))
     with tempfile.TemporaryDirectory() as directory:
-        done = torture(Path(directory), **settings | {"counts": tuple(settings["counts"])})
-    killed = Counter(re.split(r" of \d", each)[0] for each in done.kills)
-    print(f"{len(done.kills)} kills: {', '.join(f'{name} {count} times' for name, count in killed.items())}")
-    print(f"all processes ended within {done.slowest:.1f} s and left nothing, but for what MPI had as it began:")
-    print(f"    {done.early or 'nothing'}")
+        report(torture(Path(directory), **settings | {"counts": tuple(settings["counts"])}))
     print("every file has the bytes of one process that nobody has killed")
 
 

@@ -27,7 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.system.kill_and_resume import TRAINING, Torture, cut_corpus, differences
+from tests.system.kill_and_resume import TRAINING, Torture, cut_corpus, end_run, endure
 
 PATIENCE = 10.0  # seconds
 COUNTS = 1, 2, 3, 4
@@ -136,23 +136,17 @@ def torture(directory: Path, kills: int, seed: int, **settings: object) -> RankT
 
     Raises AssertionError where one differs, or something is left.
     """
-    done = RankTorture(directory, random.Random(seed), **settings)
     cut_corpus(directory)
-    begin = time.monotonic()
-    done.finish(directory / "whole")
-    done.seconds = 2 * (time.monotonic() - begin)  # ranks find each other first, and share the cores
-    number = 0
-    while len(done.kills) < kills:
-        number += 1
-        run = directory / f"killed-{number}"
-        while len(done.kills) < kills and done.kill_once(run):
-            print(f"kill {len(done.kills)} of {kills}: {done.kills[-1]}", file=sys.stderr, flush=True)
-        done.finish(run)
-        if differing := differences(directory / "whole", run):
-            raise AssertionError(f"{run} differs in {', '.join(differing)} after {done.kills}")
-        print(f"{run.name} ended in the same bits", file=sys.stderr, flush=True)
-        shutil.rmtree(run)
-    return done
+    # Ranks find each other first, and share the cores.
+    return endure(RankTorture(directory, random.Random(seed), **settings), kills, end_run, starts=2)
+
+
+def report(done: RankTorture) -> None:
+    """Print what was killed, and what became of it."""
+    killed = Counter(re.split(r" of \d", each)[0] for each in done.kills)
+    print(f"{len(done.kills)} kills: {', '.join(f'{name} {count} times' for name, count in killed.items())}")
+    print(f"all processes ended within {done.slowest:.1f} s and left nothing, but for what MPI had as it began:")
+    print(f"    {done.early or 'nothing'}")
 
 
 def main() -> None:
@@ -164,11 +158,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has its mpi4py")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        done = torture(Path(directory), **vars(arguments))
-    killed = Counter(re.split(r" of \d", each)[0] for each in done.kills)
-    print(f"{len(done.kills)} kills: {', '.join(f'{name} {count} times' for name, count in killed.items())}")
-    print(f"all processes ended within {done.slowest:.1f} s and left nothing, but for what MPI had as it began:")
-    print(f"    {done.early or 'nothing'}")
+        report(torture(Path(directory), **vars(arguments)))
     print("every run ended in the bits of an uninterrupted one")
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from toolkit.data.embedded import CORPORA
 from toolkit.data.lines import read_lines
@@ -86,8 +85,7 @@ def train(recipe: Settings, command: str = "") -> Run:
         trainer = Trainer(build, task, recipe.training, run, None, quiet=recipe.quiet)
         parts = [f"{len(each.lengths):,} sentences of {len(each.inputs):,} tokens" for each in task.sets.values()]
         recipe.fit(trainer, saved, f"{' to train on, '.join(parts)} held out")
-        with threadpool_limits(1):
-            recipe.finish(run, None, partial(score, recipe, run, task))
+        recipe.finish(run, None, partial(score, recipe, run, task))
     return run
 
 

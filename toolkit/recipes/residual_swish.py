@@ -76,8 +76,7 @@ def train(recipe: Settings, command: str = "") -> Run:
             trainer = Trainer(build, task, recipe.training, run, None, quiet=recipe.quiet)
             gradients = checked_gradients(recipe.model, np.random.default_rng(recipe.training.seed))
         recipe.fit(trainer, saved, *aligned(gradient_rows(gradients), (0, 4)), "")
-        with threadpool_limits(1):
-            recipe.finish(run, None, lambda model, _: score(recipe, run, task, model))
+        recipe.finish(run, None, lambda model, _: score(recipe, run, task, model))
     return run
 
 

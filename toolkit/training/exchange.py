@@ -87,6 +87,10 @@ class Exchange:
         self._here, self._comm, self._buckets, self._shards = here, here.comm.Dup(), buckets, shards
         self._machine, self._ready, self._fence = here.machine_of[here.rank], ready, fence
         self._first = [here.machine_of.index(machine) for machine in range(here.machines)]
+        self._others = [machine for machine in range(here.machines) if machine != self._machine]
+        elsewhere = [rank for rank, machine in enumerate(here.machine_of) if machine != self._machine]
+        self._served = [rank for rank in elsewhere if self._partner(self._machine, rank) == here.rank]
+        self._slices = {rank: self._by_bucket(rank) for rank in (here.rank, *self._served)}
         self._held, self._total, self._update = sums.held, sums.total, 0
         ready[here.machine.rank] = 0
         here.meanwhile = self.poll
@@ -105,8 +109,8 @@ class Exchange:
         self._update += 1
         self._unsent = set(range(len(self._buckets)))
         for bucket in self._unsent:
-            size = sum(_size(stretch) for stretch in self._slices(self._here.rank, bucket))
-            for machine in self._others():
+            size = sum(map(_size, self._slices[self._here.rank][bucket]))
+            for machine in self._others:
                 buffer = np.empty((len(self._adders[machine].left), size), np.float32)
                 if buffer.size:
                     request = self._comm.Irecv(buffer, self._partner(machine, self._here.rank), bucket)
@@ -145,12 +149,10 @@ class Exchange:
         """Send this rank's shards of a vector to other machines, all or these, and take theirs."""
         own, arriving = self._packed(vector, self._here.rank), []
         machines = range(self._here.machines) if machines is None else machines
-        for rank in range(self._here.size) if self._machine in machines else ():
-            machine = self._here.machine_of[rank]
-            if machine != self._machine and self._partner(self._machine, rank) == self._here.rank:
-                buffer = np.empty(sum(_size(stretch) for stretch, _ in self._shards[rank]), vector.dtype)
-                arriving.append((self._comm.Irecv(buffer, rank, _GATHERED), buffer, rank))
-        for machine in self._others():
+        for rank in self._served if self._machine in machines else ():
+            buffer = np.empty(sum(_size(stretch) for stretch, _ in self._shards[rank]), vector.dtype)
+            arriving.append((self._comm.Irecv(buffer, rank, _GATHERED), buffer, rank))
+        for machine in self._others:
             if machine in machines:
                 self._send(own, self._partner(machine, self._here.rank), _GATHERED)
         self._here.wait(lambda: self._moved(request for request, *_ in arriving) and self._is_sent())
@@ -185,26 +187,21 @@ class Exchange:
         self._here.meanwhile = None
         self._comm.Free()
 
-    def _others(self) -> list[int]:
-        return [machine for machine in range(self._here.machines) if machine != self._machine]
-
     def _partner(self, machine: int, rank: int) -> int:
         """Return the rank of a machine that sends to a rank of another one, and receives from it."""
         first = self._first[machine]
         count = self._here.machine_of.count(machine)
         return first + (rank - self._first[self._here.machine_of[rank]]) % count
 
-    def _slices(self, rank: int, bucket: int) -> list[slice]:
-        """Return the shards of a rank within a bucket."""
-        begin, end, _ = self._buckets[bucket].indices(self._buckets[-1].stop)
-        return [stretch for stretch, _ in self._shards[rank] if begin <= stretch.start < end]
+    def _by_bucket(self, rank: int) -> list[list[slice]]:
+        """Return the shards of a rank within each bucket."""
+        own = [stretch for stretch, _ in self._shards[rank]]
+        return [[each for each in own if bucket.start <= each.start < bucket.stop] for bucket in self._buckets]
 
     def _send_bucket(self, bucket: int) -> None:
         """Add up this machine's gradients over the shards of others that this rank serves, and send them."""
-        for rank, machine in enumerate(self._here.machine_of):
-            if machine == self._machine or self._partner(self._machine, rank) != self._here.rank:
-                continue
-            slices = self._slices(rank, bucket)
+        for rank in self._served:
+            slices = self._slices[rank][bucket]
             message, begin = np.empty((len(self._own.left), sum(map(_size, slices))), np.float32), 0
             for block in (block for stretch in slices for block in blocks_of(stretch)):
                 sums = self._own.add([vector[block] for vector in self._held])
@@ -217,7 +214,7 @@ class Exchange:
     def _add_bucket(self, bucket: int, received: Mapping[int, Array]) -> Iterator[float]:
         """Add up what has come for a bucket, and this machine's own; yield the sums of squares of its blocks."""
         total, begin = self._total, 0
-        for block in (block for stretch in self._slices(self._here.rank, bucket) for block in blocks_of(stretch)):
+        for block in (block for stretch in self._slices[self._here.rank][bucket] for block in blocks_of(stretch)):
             sums = {self._machine: self._own.add([vector[block] for vector in self._held])}
             part = slice(begin, begin + _size(block))
             sums |= {machine: [row[part] for row in rows] for machine, rows in received.items()}
@@ -295,15 +292,11 @@ def owners_of(model: Model, buckets: Sequence[slice]) -> list[list[Module]]:
     modules: dict[Parameter, set[Module]] = {}
 
     def visit(module: Module) -> set[Module]:
-        inside = {module}
-        for value in vars(module).values():
-            for member in value if isinstance(value, list) else [value]:
-                if isinstance(member, Module):
-                    inside |= visit(member)
-        for value in vars(module).values():
-            for member in value if isinstance(value, list) else [value]:
-                if isinstance(member, Parameter):
-                    modules.setdefault(member, set()).update(inside)
+        values = [value if isinstance(value, list) else [value] for value in vars(module).values()]
+        members = [member for value in values for member in value]
+        inside = {module}.union(*(visit(member) for member in members if isinstance(member, Module)))
+        for parameter in (member for member in members if isinstance(member, Parameter)):
+            modules.setdefault(parameter, set()).update(inside)
         return inside
 
     visit(model)

@@ -12,7 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from toolkit import mpi
-from toolkit.functional.arrays import BLOCK_ELEMENTS, Array
+from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
 from toolkit.functional.tuning import fixed_choice
 from toolkit.nn import memory
@@ -210,8 +210,7 @@ class Worker:
         if self.here and self.here.machine.rank:
             return
         parameters, average = self.shared.parameters, self.shared.average
-        for start in range(0, len(average), BLOCK_ELEMENTS):
-            block = slice(start, start + BLOCK_ELEMENTS)
+        for block in blocks_of(slice(0, len(average))):
             parameters[block], average[block] = average[block], parameters[block].copy()
 
     def leave(self) -> None:
