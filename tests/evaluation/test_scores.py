@@ -298,3 +298,27 @@ def test_what_cannot_be_drawn_is_refused(statistics):
         intervals(statistics[0][:0])
     with pytest.raises(DataError, match="compare them on the same"):
         compare(statistics[0], statistics[1][:5])
+
+
+SEVERAL = [["the cat sat", "a cat was sitting"], ["hello there"], ["यो राम्रो छ।", "यो असल छ।", "राम्रो छ।"]]
+SAID = ["a cat sat", "hello", "यो असल छ"]
+
+
+@pytest.mark.parametrize("tokenize", ["13a", "intl", "char", "none"])
+def test_several_references_a_line_are_scored_as_sacrebleu_does(tokenize):
+    scores = bleu_chrf(SEVERAL, SAID, tokenize)
+    streams = [[line[place] if place < len(line) else None for line in SEVERAL] for place in range(3)]
+    assert scores.bleu == pytest.approx(BLEU(tokenize=tokenize).corpus_score(SAID, streams).score)
+    assert scores.chrf == pytest.approx(CHRF().corpus_score(SAID, streams).score)
+    assert scores.exact_match == pytest.approx(100 / 3)
+    assert "nrefs:var" in scores.chrf_signature
+    found = scores_of(sentence_statistics(SEVERAL, SAID, tokenize))
+    assert found == pytest.approx((scores.bleu, scores.chrf, scores.exact_match))
+
+
+def test_the_order_of_references_makes_no_difference_and_a_line_needs_one():
+    backward = [line[::-1] for line in SEVERAL]
+    assert bleu_chrf(backward, SAID) == bleu_chrf(SEVERAL, SAID)
+    for compute in bleu_chrf, sentence_statistics:
+        with pytest.raises(DataError, match="no reference"):
+            compute([["a"], []], ["a", "b"])

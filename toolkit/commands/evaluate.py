@@ -11,7 +11,7 @@ from toolkit.commands.lines import all_lines, is_input
 from toolkit.data.lines import read_lines
 from toolkit.display import counted, json_text
 from toolkit.errors import ConfigError, DataError
-from toolkit.evaluation import bleu_chrf, by_length, compare, intervals, look_up, sentence_statistics, worst
+from toolkit.evaluation import Tokenization, bleu_chrf, by_length, compare, intervals, look_up, sentence_statistics, worst
 
 _NAMES = {"bleu": "BLEU", "chrf": "chrF", "exact_match": "exact match"}
 
@@ -20,7 +20,8 @@ _NAMES = {"bleu": "BLEU", "chrf": "chrF", "exact_match": "exact match"}
 class Evaluate:
     """Score translations against references, line by line: BLEU, chrF and exact match.
 
-    All files are plain text in UTF-8, not tokenized, with one sentence a line. The signatures say how BLEU and chrF
+    All files are plain text in UTF-8, not tokenized, with one sentence a line; in that of references several that are
+    as good may stand on a line, with tabs between them. The signatures say how BLEU and chrF
     were computed, so that others can compute the same. Intervals hold 95 % of the scores of resampled test sets; a
     difference with p below 0.05 is commonly called significant. p is two-sided: sacreBLEU's paired bootstrap gives
     about half of it.
@@ -33,7 +34,8 @@ class Evaluate:
     )
 
     reference: Positional[Path]
-    """File with the right translations; - is standard input, here or below."""
+    """File with the right translations, of each line one or several between tabs; - is standard input, here or
+    below."""
     hypothesis: Positional[Path]
     """File with the translations to score, line by line in the same order."""
     versus: Path | None = None
@@ -42,6 +44,8 @@ class Evaluate:
     """File with the sentences that were translated."""
     baseline: tuple[Path, Path] | None = None
     """Training sources and targets: compares with looking up the most similar training sentence; needs --source."""
+    tokenize: Tokenization = "13a"
+    """How BLEU finds words; 13a is made for European languages, and intl also divides the punctuation of others."""
     bootstrap: int = 1000
     """How many test sets are drawn for intervals and p-values; 0: no intervals."""
     seed: int = 1
@@ -72,11 +76,15 @@ class Evaluate:
 
     def _facts(self) -> dict[str, Any]:
         """Compute everything that was asked for, by name, as --json prints it."""
-        references = all_lines(self.reference)
+        references = [line.split("\t") for line in all_lines(self.reference)]
         hypotheses = self._aligned(self.hypothesis, references, "each translation needs the reference")
         sources = self.source and self._aligned(self.source, references, "each source needs its reference")
-        statistics = sentence_statistics(references, hypotheses)
-        facts: dict[str, Any] = {"lines": len(references), **asdict(bleu_chrf(references, hypotheses))}
+        firsts = [line[0] for line in references]
+        statistics = sentence_statistics(references, hypotheses, self.tokenize)
+        facts: dict[str, Any] = {
+            "lines": len(references),
+            **asdict(bleu_chrf(references, hypotheses, self.tokenize)),
+        }
         if self.bootstrap:
             found = intervals(statistics, self.bootstrap, self.seed)
             facts["intervals"] = {metric: [interval.low, interval.high] for metric, interval in found.items()}
@@ -101,17 +109,17 @@ class Evaluate:
         if self.by_length:
             facts["by_length"] = {
                 "words_of": "source" if sources else "reference",
-                "buckets": [asdict(bucket) for bucket in by_length(statistics, sources or references)],
+                "buckets": [asdict(bucket) for bucket in by_length(statistics, sources or firsts)],
             }
         if self.worst:
-            texts = {**({"source": sources} if sources else {}), "reference": references, "hypothesis": hypotheses}
+            texts = {**({"source": sources} if sources else {}), "reference": firsts, "hypothesis": hypotheses}
             facts["worst"] = [
                 {"line": place + 1, "chrf": chrf, **{name: lines[place] for name, lines in texts.items()}}
                 for place, chrf in worst(statistics, self.worst)
             ]
         return facts
 
-    def _aligned(self, path: Path, references: list[str], need: str) -> list[str]:
+    def _aligned(self, path: Path, references: list[list[str]], need: str) -> list[str]:
         lines = all_lines(path)
         if len(lines) != len(references):
             raise DataError(
@@ -119,10 +127,10 @@ class Evaluate:
             )
         return lines
 
-    def _contrast(self, references: list[str], others: list[str], statistics: Any) -> dict[str, Any]:
+    def _contrast(self, references: list[list[str]], others: list[str], statistics: Any) -> dict[str, Any]:
         """Compute another system's scores, and how much better the hypothesis is."""
-        found = compare(statistics, sentence_statistics(references, others), self.bootstrap, self.seed)
-        scores = asdict(bleu_chrf(references, others))
+        found = compare(statistics, sentence_statistics(references, others, self.tokenize), self.bootstrap, self.seed)
+        scores = asdict(bleu_chrf(references, others, self.tokenize))
         return {
             **{metric: scores[metric] for metric in _NAMES},
             "difference": {

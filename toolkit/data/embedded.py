@@ -22,7 +22,7 @@ from toolkit.display import tell
 from toolkit.errors import ConfigError, DataError
 from toolkit.files import TEMPORARY, TEMPORARY_END, cache_directory, remove_leftovers, replaced_directory
 
-CorpusName = Literal["en_ne", "stories", "chat"]
+CorpusName = Literal["en_ne", "everyday", "stories", "chat"]
 
 _SUMS = "SHA256SUMS"
 _NEEDS: dict[str, tuple[CorpusName, ...]] = {"chat": ("en_ne",)}  # whose sentences its conversations translate

@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from toolkit.data.corpus import Split
-from toolkit.data.embedded import embedded
+from toolkit.data.embedded import CorpusName, embedded
 from toolkit.data.lines import check_aligned, digest_of_files, iter_lines, path_mode, refuse_pipe
 from toolkit.data.tables import find_table
 from toolkit.errors import ConfigError, DataError
 
 Side = Literal["source", "target"]
 
-EMBEDDED = "en_ne"  # the embedded corpus of pairs, by its name
+# The embedded corpora of pairs, by name: their folder, and which file of it is trained on (the split's where it is "").
+EMBEDDED: dict[str, tuple[CorpusName, str]] = {"en_ne": ("en_ne", "")} | {
+    f"everyday:{kind}": ("everyday", kind) for kind in ("sentences", "typed", "worded", "grammar", "names")
+}
 
 
 class Located(NamedTuple):
@@ -71,17 +74,18 @@ class LineFiles:
 
 
 class EmbeddedPairs(LineFiles):
-    """A split of the embedded corpus, whose languages are the columns: no pairs need be taken out to validate on.
+    """A split of an embedded corpus, whose languages are the columns: no pairs need be taken out to validate on.
 
     Raises ConfigError where it has not these columns, and what `embedded` raises.
     """
 
-    def __init__(self, columns: tuple[str, str], split: Split):
+    def __init__(self, name: str, columns: tuple[str, str], split: Split):
         if sorted(columns) != ["en", "ne"]:
-            raise ConfigError(f"{EMBEDDED} has the columns en and ne, not {columns[0]!r:.40} and {columns[1]!r:.40}")
-        folder = embedded(EMBEDDED)
-        super().__init__(*(folder / f"{split}.{column}" for column in columns))
-        self.name = EMBEDDED
+            raise ConfigError(f"{name} has the columns en and ne, not {columns[0]!r:.40} and {columns[1]!r:.40}")
+        corpus, kind = EMBEDDED[name]
+        stem = kind if kind and split == "train" else split
+        super().__init__(*(embedded(corpus) / f"{stem}.{column}" for column in columns))
+        self.name = name
 
 
 def open_sources(
@@ -94,8 +98,8 @@ def open_sources(
 ) -> list[PairSource]:
     """Open the sources that the arguments name: pairs of line-aligned files first, then tables and datasets, in order.
 
-    data: see `find_table`; the columns are looked for in all of them. EMBEDDED is this split of the embedded corpus, if
-    nothing else has that name.
+    data: see `find_table`; the columns are looked for in all of them. A name in EMBEDDED is this split of that corpus,
+    if nothing else has that name.
 
     Raises DataError for what is missing or damaged, as each kind of source does, and ConfigError for arguments that
     do not fit together.
@@ -109,6 +113,6 @@ def open_sources(
     files: list[PairSource] = [LineFiles(*paths) for paths in zip(source, target, strict=True)]
     columns = source_column, target_column
     return files + [
-        EmbeddedPairs(columns, split) if text == EMBEDDED and not path_mode(Path(text)) else find_table(text, columns)
+        EmbeddedPairs(text, columns, split) if text in EMBEDDED and not path_mode(Path(text)) else find_table(text, columns)
         for text in data
     ]

@@ -7,12 +7,16 @@ bootstrap sample, a single sentence) needs no text any more: it is a function of
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from operator import eq
+from itertools import zip_longest
+from typing import Literal
 
 import numpy as np
 
 from toolkit.errors import ConfigError, DataError
 from toolkit.tokenization.normal_form import normal_form
+
+References = str | Sequence[str]  # of a line: one, or several that are as good
+Tokenization = Literal["13a", "intl", "char", "none"]  # of sacreBLEU, for BLEU
 
 FINAL_MARKS = ".?!।"
 METRICS = ("bleu", "chrf", "exact_match")
@@ -46,32 +50,46 @@ class Scores:
         return asdict(self)
 
 
-def bleu_chrf(references: Sequence[str], hypotheses: Sequence[str]) -> Scores:
-    """Score plain (detokenized) hypotheses against one reference each, both in Unicode normal form C.
+def bleu_chrf(references: Sequence[References], hypotheses: Sequence[str], tokenize: Tokenization = "13a") -> Scores:
+    """Score plain (detokenized) hypotheses against one reference each, or several, all in Unicode normal form C.
 
-    BLEU with sacreBLEU's default tokenization 13a, chrF with its defaults (character 6-grams, beta 2), exact match in
-    percent of the lines, compared after `normalise_for_match`.
+    BLEU with a tokenization of sacreBLEU, chrF with its defaults (character 6-grams, beta 2), exact match in percent of
+    the lines, compared after `normalise_for_match`. Of several references n-grams of BLEU may come from any, chrF
+    counts against the nearest one, and a match with one of them is a match.
 
-    Raises DataError for unequal numbers of lines and for none.
+    Raises DataError for unequal numbers of lines, for none, and for a line without a reference.
     """
     _check_pairs(references, hypotheses)
     if not references:
         raise DataError("there is nothing to score: give at least one reference and its hypothesis")
     from sacrebleu.metrics import BLEU, CHRF
 
-    references, hypotheses = [*map(normal_form, references)], [*map(normal_form, hypotheses)]
-    bleu, chrf = BLEU(tokenize="13a"), CHRF()
-    matches = sum(map(eq, map(normalise_for_match, references), map(normalise_for_match, hypotheses)))
+    wanted, hypotheses = [*map(_listed, references)], [*map(normal_form, hypotheses)]
+    streams = [[*stream] for stream in zip_longest(*wanted)]  # the k-th reference of every line; None where it has less
+    bleu, chrf = BLEU(tokenize=tokenize), CHRF()
     return Scores(
-        bleu=bleu.corpus_score(hypotheses, [references]).score,
-        chrf=chrf.corpus_score(hypotheses, [references]).score,
-        exact_match=100 * matches / len(references),
+        bleu=bleu.corpus_score(hypotheses, streams).score,
+        chrf=chrf.corpus_score(hypotheses, streams).score,
+        exact_match=100 * sum(map(_matches, wanted, hypotheses)) / len(references),
         bleu_signature=str(bleu.get_signature()),
         chrf_signature=str(chrf.get_signature()),
     )
 
 
-def _check_pairs(references: Sequence[str], hypotheses: Sequence[str]) -> None:
+def _listed(references: References) -> list[str]:
+    """List the references of a line, in normal form C.  Raises DataError where there is none."""
+    found = [references] if isinstance(references, str) else list(references)
+    if not found:
+        raise DataError("a line has no reference: give at least one for each")
+    return [*map(normal_form, found)]
+
+
+def _matches(references: Sequence[str], hypothesis: str) -> bool:
+    """Say if a hypothesis is one of its references, but for the final mark."""
+    return normalise_for_match(hypothesis) in map(normalise_for_match, references)
+
+
+def _check_pairs(references: Sequence[References], hypotheses: Sequence[str]) -> None:
     if len(references) != len(hypotheses):
         raise DataError(
             f"there are {len(references)} references for {len(hypotheses)} hypotheses: each line needs its counterpart"
@@ -89,26 +107,28 @@ def normalise_for_match(text: str) -> str:
     return text[:-1].rstrip() if text.endswith(tuple(FINAL_MARKS)) else text
 
 
-def sentence_statistics(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
-    """Count the statistics of every sentence, (B, COLUMNS) in float64; texts are compared in Unicode normal form C.
+def sentence_statistics(
+    references: Sequence[References], hypotheses: Sequence[str], tokenize: Tokenization = "13a"
+) -> np.ndarray:
+    """Count the statistics of every sentence, (B, COLUMNS) in float64, as `bleu_chrf` compares texts.
 
-    Raises DataError for unequal numbers of sentences.
+    Raises DataError for unequal numbers of sentences, and for one without a reference.
     """
     _check_pairs(references, hypotheses)
     from sacrebleu.metrics import BLEU
 
-    bleu = BLEU(tokenize="13a", effective_order=True)  # the order is for its own score of a sentence, not for counts
+    bleu = BLEU(tokenize=tokenize, effective_order=True)  # the order is for its own score of a sentence, not for counts
     table = np.zeros((len(references), COLUMNS))
-    for place, (reference, hypothesis) in enumerate(zip(references, hypotheses, strict=True)):
-        reference, hypothesis = map(normal_form, (reference, hypothesis))
-        counted = bleu.sentence_score(hypothesis, [reference])
+    for place, (given, hypothesis) in enumerate(zip(references, hypotheses, strict=True)):
+        wanted, hypothesis = _listed(given), normal_form(hypothesis)
+        counted = bleu.sentence_score(hypothesis, wanted)
         table[place] = [
             counted.sys_len,
             counted.ref_len,
             *counted.counts,
             *counted.totals,
-            *_character_counts(reference, hypothesis),
-            normalise_for_match(reference) == normalise_for_match(hypothesis),
+            *_nearest_counts(wanted, hypothesis),
+            _matches(wanted, hypothesis),
         ]
     return table
 
@@ -124,6 +144,12 @@ def corpus_scores(sums: np.ndarray, sentences: np.ndarray | int) -> dict[str, np
         "chrf": _chrf(sums[:, _CHRF:_EXACT]),
         "exact_match": 100 * sums[:, _EXACT] / sentences,
     }
+
+
+def _nearest_counts(references: Sequence[str], hypothesis: str) -> list[int]:
+    """Count n-grams of characters against the reference of the highest chrF; of equals the first."""
+    counts = [_character_counts(reference, hypothesis) for reference in references]
+    return counts[int(np.argmax(_chrf(np.array(counts, np.float64))))]
 
 
 def _character_counts(reference: str, hypothesis: str) -> list[int]:
