@@ -77,7 +77,12 @@ def with_tokenizer(
         from toolkit.translator import Translator as Kind  # imported for what is there: a verb should start at once
     else:
         from toolkit.language_model import LanguageModel as Kind
-    return Kind(model, tokenizer, str(directory))
+    found = Kind(model, tokenizer, str(directory))
+    if isinstance(model, Seq2Seq):
+        from toolkit.confidence import Calibration
+
+        found.calibration = Calibration.load(directory)
+    return found
 
 
 def load_translator(

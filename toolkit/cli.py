@@ -22,6 +22,7 @@ VERBS = {
     "models": ("catalogue.Models", "List the models there are: kind, languages, size, scores."),
     "info": ("models.Info", "Show what a model is, how large it is and how well it did."),
     "score": ("score.Score", "Score given translations: how probable a model finds them."),
+    "calibrate": ("calibrate.Calibrate", "Learn what a translator's probabilities mean: confidence."),
     "evaluate": ("evaluate.Evaluate", "Score translations against references: BLEU, chrF, exact match."),
     "perplexity": (
         "perplexity.MeasurePerplexity",

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from toolkit.confidence import Confidence, joined_confidence
 from toolkit.data.sentence_boundaries import DividedText
 from toolkit.data.sentences import sentence_text
 from toolkit.decoding import Hypothesis
@@ -45,12 +46,15 @@ class Translation:
     attention: Array | None = None  # (tokens, source tokens): how far each token looks at each; rows sum to 1
     alignment: list[tuple[int, int]] | None = None  # (source word, target word), counted from 0
     segments: list["Segment"] | None = None
+    confidence: Confidence | None = None  # that it is right, where the model was calibrated
 
     __repr__ = short_repr
 
     def to_dict(self) -> dict[str, Any]:
         """Give what `toolkit translate --json` prints of it: probabilities to six digits, attention to four."""
         record = _record(self, "text", "score", "log_prob", "finished")
+        if self.confidence is not None:
+            record |= self.confidence.to_dict()
         if self.attention is not None:
             record["source_tokens"] = self.source_tokens
             record["attention"] = rounded_rows(self.attention).tolist()
@@ -97,8 +101,9 @@ def joined_translation(divided: DividedText, parts: Sequence[Translation]) -> Tr
         return parts[0]
     places = zip(divided.sentences, divided.spans, parts, strict=True)
     texts = [each.text for each in parts]
+    text = divided.joined(texts)
     return Translation(
-        text=divided.joined(texts),
+        text=text,
         score=math.fsum(each.score for each in parts) / max(len(parts), 1),
         log_prob=math.fsum(chain.from_iterable(each.token_log_probs for each in parts)),
         finished=all(each.finished for each in parts),
@@ -107,6 +112,7 @@ def joined_translation(divided: DividedText, parts: Sequence[Translation]) -> Tr
         token_log_probs=[*chain.from_iterable(each.token_log_probs for each in parts)],
         alignment=_joined_alignment(divided, texts, [each.alignment for each in parts]),
         segments=[Segment(sentence, *span, each) for sentence, span, each in places],
+        confidence=joined_confidence([each.confidence for each in parts], len(text.split())),
     )
 
 

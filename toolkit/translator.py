@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, TypedDict, Unpack, overload
 
+from toolkit.confidence import Calibration, Example
 from toolkit.data.sentences import sentence_text
 from toolkit.decoding import (
     GenerationConfig,
@@ -78,6 +79,12 @@ class Translator(TranslationReader):
         """Raises ModelError where the tokenizer belongs to another model."""
         super().__init__(model, tokenizer, name)
         self._packed, self._shared = PackedWeights(), {}
+        self.calibration: Calibration | None = None  # what its probabilities mean, where it was calibrated
+
+    def __reduce__(self) -> tuple:
+        """Pickle and copy as `TranslationReader` does, calibration included."""
+        kind, arguments, state = super().__reduce__()
+        return kind, arguments, state | {"calibration": self.calibration}
 
     @overload
     def translate(
@@ -160,7 +167,7 @@ class Translator(TranslationReader):
         """
         config = config_of(GenerationConfig, config, settings, TranslationSettings.__optional_keys__)
         prepared, found = self._search(texts, widened(config), **settings)
-        groups = self.candidates(found, config)
+        groups = self.candidates(prepared.sentences, found, config)
         if alignments:
             repeated = [ids for ids, group in zip(prepared.sentences, groups, strict=True) for _ in group]
             every = [each for group in groups for each in group]
@@ -303,15 +310,27 @@ class Translator(TranslationReader):
             results.append(replace(each, source_tokens=source_tokens, attention=attention, alignment=alignment))
         return results
 
-    def candidates(self, found: Sequence[Sequence[Hypothesis]], config: GenerationConfig) -> list[list[Translation]]:
-        """Give, of every sentence, the translations of which those of texts are made.
+    def candidates(
+        self, sources: Sequence[Sequence[int]], found: Sequence[Sequence[Hypothesis]], config: GenerationConfig
+    ) -> list[list[Translation]]:
+        """Give, of every sentence, the translations of which those of texts are made, with their confidence if known.
 
-        found: hypotheses by the settings that `widened` gives.
+        sources: the ids of each. found: hypotheses by the settings that `widened` gives.
         """
         groups = [[translation(each, self.tokenizer) for each in group] for group in found]
+        if self.calibration:
+            groups = [
+                [replace(each, confidence=self.calibration.of(self.example(source, each))) for each in group]
+                for source, group in zip(sources, groups, strict=True)
+            ]
         if not config.samples:
             groups = [[*islice(distinct(group), config.num_return_sequences)] for group in groups]
         return groups
+
+    def example(self, source: Sequence[int], found: Translation) -> Example:
+        """Give what a calibration looks at: the translation of a sentence, and the ids of its source."""
+        tokens = found.tokens[: len(self.target_ids([found])[0])]
+        return Example(tokens, found.token_log_probs, [self.tokenizer.piece(each) for each in source])
 
     def _words(self, ids: Sequence[int]) -> list[int]:
         """Number the words of a sentence, for every token; its language belongs to none."""

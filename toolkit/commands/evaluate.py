@@ -11,7 +11,16 @@ from toolkit.commands.lines import all_lines, is_input
 from toolkit.data.lines import read_lines
 from toolkit.display import counted, json_text
 from toolkit.errors import ConfigError, DataError
-from toolkit.evaluation import Tokenization, bleu_chrf, by_length, compare, intervals, look_up, sentence_statistics, worst
+from toolkit.evaluation import (
+    Tokenization,
+    bleu_chrf,
+    by_length,
+    compare,
+    intervals,
+    look_up,
+    sentence_statistics,
+    worst,
+)
 
 _NAMES = {"bleu": "BLEU", "chrf": "chrF", "exact_match": "exact match"}
 

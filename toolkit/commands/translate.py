@@ -3,10 +3,12 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
-from tyro.conf import DisallowNone, OmitArgPrefixes, Positional
+from tyro.conf import DisallowNone, OmitArgPrefixes, Positional, arg
 
 from toolkit.api import load_translator
 from toolkit.commands.console import emit_results, typed_lines
@@ -15,7 +17,6 @@ from toolkit.commands.flags import (
     BadWords,
     Dtype,
     Ids,
-    ModelName,
     Output,
     Quiet,
     Resume,
@@ -34,10 +35,16 @@ from toolkit.commands.lines import (
     text_windows,
 )
 from toolkit.commands.output import answer_all, check_output, written_file
+from toolkit.confidence import Confidence
 from toolkit.decoding import GenerationConfig
 from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
+from toolkit.outputs import Translation
 from toolkit.translator import BATCH_SIZE
+
+AUTO = "auto"
+DIRECTIONS = "en-ne", "ne-en"  # the shipped translators: from Latin letters, from Devanagari
+DOUBTFUL = 0.5  # a word of less confidence is named at the prompt
 
 
 @dataclass
@@ -58,7 +65,13 @@ class Translate:
     text: Positional[list[str]] = field(default_factory=list)
     """What to translate, before or after all flags; words without quotation marks are one text. Without it, and without
     --file, or where it is -, lines come from standard input."""
-    model: ModelName = "en-ne"
+    model: Annotated[
+        str,
+        arg(
+            help="Directory of a model or of a run, or the name of a model that comes with the toolkit. auto: en-ne, or "
+            "ne-en where the first line with letters is in Devanagari; of what you type, each line by itself."
+        ),
+    ] = "auto"
     file: Path | None = None
     """Text file in UTF-8 to translate line by line; - is standard input."""
     output: Output = None
@@ -77,6 +90,9 @@ class Translate:
     json: bool = False
     """Write a JSON object for every line: its translations with ids, tokens, their log-probabilities and the score; of
     several sentences, the same for each as "segments"."""
+    confidence: bool = False
+    """Put the confidence in front of each translation, from 0 to 1, and a tab: how probable it is that it is right, for
+    a model that was calibrated (see toolkit calibrate). In JSON it is there anyway, and for each word."""
     ids: Ids = False
     alignments: Alignments = False
     source_language: SourceLanguage = None
@@ -90,13 +106,20 @@ class Translate:
 
     def run(self) -> None:
         self._check()
-        if not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty():
+        if self.asked_at_a_prompt():
             if flag := "--output" if written_file(self) else "--prefix-file" if self.prefix_file else "":
                 raise ConfigError(f"{flag} is given without a text: give one, or --file, or a pipe")
-            self._converse(_Work(self))
+            self._converse()
             return
-        answer_all(_Work, self, self._windows(), self.file)
+        windows = self._windows()
+        if self.model == AUTO:
+            windows = self._directed(windows)
+        answer_all(_Work, self, windows, self.file)
         tell_one_text(self.text, self.quiet)
+
+    def asked_at_a_prompt(self) -> bool:
+        """Say if the lines are typed at a prompt."""
+        return not self.text and not self.file and sys.stdin is not None and sys.stdin.isatty()
 
     def _check(self) -> None:
         """Raises ConfigError for flags that contradict each other."""
@@ -108,6 +131,8 @@ class Translate:
         check_output(self, file=self.file, prefix_file=self.prefix_file)
         if self.alignments and not self.json:
             raise ConfigError("--alignments are shown in JSON only: add --json")
+        if self.confidence and self.json:
+            raise ConfigError("--confidence is there in JSON anyway: leave out one of the two")
         if self.generation.num_return_sequences > 1 and not self.json:
             raise ConfigError("several translations of a line are shown in JSON only: add --json")
 
@@ -116,23 +141,47 @@ class Translate:
             return text_windows(one_text(self.text), self.prefix_file, "prefix")
         return file_windows(self.file, self.prefix_file, "prefix", self.long_lines, live=not written_file(self))
 
-    def _converse(self, work: "_Work") -> None:
+    def _directed(self, windows: Iterator[Window | None]) -> Iterator[Window | None]:
+        """Choose the model by the first line that has letters, and give all windows."""
+        read, found = [], None
+        for window in windows:
+            read.append(window)
+            found = next((model for line in window.lines if (model := model_for(line))), None) if window else None
+            if found:
+                break
+        self.model = found or DIRECTIONS[0]
+        return chain(read, windows)
+
+    def _converse(self) -> None:
         """Translate line by line what is typed, until the end of input or an empty line."""
         tell("Type a sentence to translate; an empty line or Ctrl-D ends.")
+        works = {} if self.model == AUTO else {self.model: _Work(self)}
         for number, line in enumerate(typed_lines()):
             try:
-                outputs = work(Window([line.strip()], "the text", spoken_before=number)).outputs
-                work.tell_seed()
+                model = (model_for(line) or DIRECTIONS[0]) if self.model == AUTO else self.model
+                if model not in works:
+                    works[model] = _Work(replace(self, model=model))
+                outputs = works[model](Window([line.strip()], "the text", spoken_before=number)).outputs
+                works[model].tell_seed()
                 emit_results(outputs)
             except ToolkitError as error:
                 tell(f"toolkit: {error}")
+
+
+def model_for(text: str) -> str | None:
+    """Choose the shipped translator that reads the script of a text; None where it has no letters of either."""
+    devanagari, latin = (sum(low <= letter.lower() <= high for letter in text) for low, high in ("ऀॿ", "az"))
+    return None if not devanagari + latin else DIRECTIONS[devanagari > latin]
 
 
 class _Work(Work):
     def __init__(self, command: Translate):
         super().__init__(command)
         self.seeded()
+        self._converses = command.asked_at_a_prompt()
         translator = load_translator(command.model, ids=command.ids, dtype=command.dtype)
+        if command.confidence and not translator.calibration:
+            raise ConfigError(f"{command.model} was never calibrated: see toolkit calibrate, or leave out --confidence")
         self._translator = translator.between(command.source_language, command.target_language)
 
     def _check(self, line: str, cut: bool = False) -> object:
@@ -148,13 +197,40 @@ class _Work(Work):
             "where": window.where,
             "first": window.spoken_before,
         }
+        if command.confidence or (self._converses and self._translator.calibration):
+            groups = self._translator.translate_n(window.lines, command.generation, **settings)
+            return [self._marked(group) for group in groups]
         if not command.json:
             found = self._translator.translate(window.lines, command.generation, **settings)
-            # A model can write any character, a line feed too; a translation is one line all the same.
-            return [re.sub(r"[\r\n]+", " ", translation) for translation in found]
+            return [*map(on_one_line, found)]
         settings["alignments"] = command.alignments
         groups = self._translator.translate_n(window.lines, command.generation, **settings)
         return [
             self._json(line, group, "truncated" if place in cut else "")
             for place, (line, group) in enumerate(zip(window.lines, groups, strict=True))
         ]
+
+    def _marked(self, group: Sequence[Translation]) -> str:
+        """Write a translation with its confidence in front; at the prompt, with a mark where it is not sure."""
+        if not group:
+            return "" if self._converses else "\t"
+        text, confidence = on_one_line(group[0].text), group[0].confidence
+        if not self._converses:
+            return f"{confidence.sentence:.3f}\t{text}" if confidence else f"\t{text}"
+        if confidence is None or confidence.sure:
+            return text
+        return f"{text}\n{' ' * 4}not sure: {doubt(group[0].text.split(), confidence)}"
+
+
+def on_one_line(translation: str) -> str:
+    """Put a translation on one line: a model can write any character, a line feed too."""
+    return re.sub(r"[\r\n]+", " ", translation)
+
+
+def doubt(words: Sequence[str], confidence: Confidence) -> str:
+    """Say what is not sure in a translation: that it repeats itself, its words of little confidence, or the whole."""
+    if confidence.repeats:
+        return "it repeats itself"
+    weak = [word for word, each in zip(words, confidence.words, strict=False) if each < DOUBTFUL]
+    share = f"right with a probability of {confidence.sentence:.0%}"
+    return f"{', '.join(weak)} ({share})" if weak else share

@@ -113,6 +113,8 @@ def open_sources(
     files: list[PairSource] = [LineFiles(*paths) for paths in zip(source, target, strict=True)]
     columns = source_column, target_column
     return files + [
-        EmbeddedPairs(text, columns, split) if text in EMBEDDED and not path_mode(Path(text)) else find_table(text, columns)
+        EmbeddedPairs(text, columns, split)
+        if text in EMBEDDED and not path_mode(Path(text))
+        else find_table(text, columns)
         for text in data
     ]

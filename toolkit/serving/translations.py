@@ -57,7 +57,7 @@ class Work:
         found = await self._found(prepared)
         self.new_tokens = sum(len(each.token_log_probs) for group in found for each in group)
         self.reader.check_found(found)
-        groups = await computed(length, self.reader.candidates, found, self.config)
+        groups = await computed(length, self.reader.candidates, prepared.sentences, found, self.config)
         if any(self.aligned):
             groups = await self._aligned(prepared, groups)
         return await computed(length, prepared.chosen, groups, self.config)
@@ -149,7 +149,9 @@ def _possible(config: GenerationConfig, most: int) -> GenerationConfig:
 def detail(found: Translation) -> dict[str, Any]:
     """Give a translation with all that is known of it.
 
-    probability: of a token, in the geometric mean; the model's own, which nobody has calibrated.
+    probability: that it is right, where the model was calibrated; else that of a token, in the geometric mean.
     """
+    if found.confidence:
+        return {**found.to_dict(), "probability": round(found.confidence.sentence, 6), "calibrated": True}
     mean = math.fsum(found.token_log_probs) / max(len(found.token_log_probs), 1)
     return {**found.to_dict(), "probability": round(math.exp(mean), 6), "calibrated": False}

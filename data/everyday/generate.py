@@ -1,0 +1,176 @@
+"""Write the everyday corpus: training pairs by kind, and the held-out ones with all their references.
+
+    python -m data.everyday.generate              write the files next to this program; see data/command.py
+
+    sentences.*   what is written by hand: every English wording with the first Nepali one
+    typed.*       the same, as people type English who are in a hurry: to be read, not to be written
+    worded.*      further Nepali wordings with the first English one: to be read, not to be written
+    grammar.*     what the grammars write: this one, and that of data/en_ne as far as it is taught there
+    names.*       names, numbers and addresses in sentences
+    valid, test   .en and .ne are sources; .references.en and .references.ne have all translations of a line, between
+                  tabs; .topics their topics
+    names-test    three sentences for each of 400 names that stand nowhere else
+
+Nothing that is taught says what a held-out pair says. Same program, same bytes.
+"""
+
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from data import command
+from data.en_ne import generate as en_ne
+from data.en_ne.surface import full, variant
+from data.everyday import grammar, tables
+from data.everyday.tables import Entry, HeldOut, Name
+
+HERE = Path(__file__).parent
+SEED = 22
+Pairs = list[tuple[str, str]]
+
+PLACES_OF_A_NAME = 4  # sentences that a name is taught in
+OTHER_NUMBERS = 4  # times that a sentence with digits is said again with others
+TESTED_IN = 3  # sentences for each name of the test
+DEVANAGARI = str.maketrans("0123456789", "०१२३४५६७८९")
+NUMBER = re.compile(r"[0-9][0-9,.:/-]*[0-9]|[0-9]")
+ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+
+
+def said(entries: Iterable[Entry]) -> Pairs:
+    """Pair every English wording with the first Nepali one."""
+    return [(english, entry.nepali[0]) for entry in entries for english in entry.english]
+
+
+def typed(entries: Iterable[Entry], rng: random.Random) -> Pairs:
+    """Type one English wording of each pair in a hurry: lower case, contractions, marks and articles as they come."""
+    found = []
+    for entry in entries:
+        english = rng.choice(entry.english)
+        pair = variant(english, entry.nepali[0], rng)
+        if pair[0] == english and english[-1] in tables.MARKS:
+            pair = english[:-1], entry.nepali[0][:-1]
+        found.append(pair)
+    return found
+
+
+def worded(entries: Iterable[Entry]) -> Pairs:
+    """Pair every further Nepali wording with the first English one, and the first without its mark."""
+    found = [(entry.english[0], nepali) for entry in entries for nepali in entry.nepali[1:]]
+    return found + [
+        (entry.english[0][:-1], entry.nepali[0][:-1]) for entry in entries if entry.english[0][-1] in tables.MARKS
+    ]
+
+
+def taught_by_en_ne() -> Pairs:
+    """Give the sentences that data/en_ne teaches, properly written; what it holds out stays held out."""
+    collection = en_ne.Collection(en_ne.read_phrases())
+    en_ne.gather(collection)
+    return [(full(each.english), each.nepali) for each in collection.phrases + collection.sides["train"]]
+
+
+def with_names(names: Iterable[Name], carriers: Pairs, count: int, rng: random.Random) -> Pairs:
+    """Say every name in `count` sentences that have a place for its kind."""
+    place_of = {"given": "{person}", "nepali": "{person}", "family": "{family}"}
+    pairs = []
+    for name in names:
+        place = place_of.get(name.kind, "{place}")
+        fitting = [pair for pair in carriers if place in pair[0]]
+        for english, nepali in rng.sample(fitting, min(count, len(fitting))):
+            pairs.append((english.replace(place, name.latin), nepali.replace(place, name.devanagari[0])))
+    return pairs
+
+
+def with_other_numbers(pairs: Pairs, rng: random.Random) -> Pairs:
+    """Say the sentences that have digits on both sides again with other ones, and addresses with others."""
+    found = []
+    for english, nepali in pairs:
+        numbers = [each for each in NUMBER.findall(ADDRESS.sub("", english)) if each.translate(DEVANAGARI) in nepali]
+        addresses = [each for each in ADDRESS.findall(english) if each in nepali]
+        for _ in range(OTHER_NUMBERS if numbers or addresses else 0):
+            ours, theirs = english, nepali
+            for old in {*numbers}:
+                new = _other_number(old, rng)
+                ours = re.sub(rf"(?<!\d){re.escape(old)}(?!\d)", new, ours)
+                theirs = theirs.replace(old.translate(DEVANAGARI), new.translate(DEVANAGARI))
+            for old in {*addresses}:
+                new = _other_address(rng)
+                ours, theirs = ours.replace(old, new), theirs.replace(old, new)
+            found.append((ours, theirs))
+    return found
+
+
+def _other_number(old: str, rng: random.Random) -> str:
+    """Draw a number of the same form: a time stays a time, a year a year, a phone number one."""
+    if re.fullmatch(r"\d{1,2}:\d\d", old):
+        return f"{rng.randint(1, 12)}:{rng.choice(('00', '15', '30', '45', f'{rng.randint(1, 59):02}'))}"
+    if re.fullmatch(r"(19|20)\d\d", old):
+        return str(rng.randint(1940, 2089))
+    if len(old) <= 2 and old.isdigit():
+        return str(rng.randint(2, 9) if len(old) == 1 else rng.randint(10, 99))
+    drawn = "".join(rng.choice("0123456789") if each.isdigit() else each for each in old[1:])
+    return (rng.choice("123456789") if old[0] != "9" or len(old) < 8 else "9") + drawn
+
+
+def _other_address(rng: random.Random) -> str:
+    """Draw an address of nobody."""
+    letters = "abcdeghijklmnoprstuvy"
+    name = "".join(rng.choice(letters) for _ in range(rng.randint(3, 9)))
+    name += rng.choice(("", "", f".{''.join(rng.choice(letters) for _ in range(5))}", str(rng.randint(1, 999))))
+    return (
+        f"{name}@{rng.choice(('gmail.com', 'yahoo.com', 'hotmail.com', 'example.com', 'mail.com.np', 'example.org'))}"
+    )
+
+
+def kept(pairs: Pairs, held: HeldOut) -> Pairs:
+    """Leave out what is held out, and what was said before."""
+    return [pair for pair in dict.fromkeys(pairs) if not held.has(*pair)]
+
+
+def references(entries: list[Entry], nepali: bool) -> str:
+    """Write all translations of every source, between tabs."""
+    return "".join("\t".join(entry.nepali if nepali else entry.english) + "\n" for entry in entries)
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """The name and the contents of every file."""
+    by_hand, tests = tables.sentences(), {name: tables.held_out(name) for name in ("valid", "test")}
+    known = [entry for entries in tests.values() for entry in entries]
+    from_grammars = taught_by_en_ne() + grammar.pairs()
+    taught = Counter(
+        word for pair in said(by_hand) + worded(by_hand) + from_grammars for text in pair for word in tables.words(text)
+    )
+    names = tables.names()
+    tested = tables.tested_names(names, set(taught))
+    held = HeldOut(known, tested)
+    rng = random.Random(f"{SEED} names")
+    carriers = [pair for pair in tables.carriers()]
+    others = [name for name in names if name not in tested]
+    kinds = {
+        "sentences": said(by_hand),
+        "typed": typed(by_hand, random.Random(f"{SEED} typed")),
+        "worded": worded(by_hand),
+        "grammar": from_grammars,
+        "names": with_names(others, carriers, PLACES_OF_A_NAME, rng) + with_other_numbers(said(by_hand), rng),
+    }
+    for name, pairs in kinds.items():
+        pairs = kept(pairs, held)
+        if name != "sentences":
+            rng.shuffle(pairs)
+        for column, language in enumerate(("en", "ne")):
+            yield f"{name}.{language}", "".join(pair[column] + "\n" for pair in pairs)
+    for name, entries in tests.items():
+        yield f"{name}.en", "".join(f"{entry.english[0]}\n" for entry in entries)
+        yield f"{name}.ne", "".join(f"{entry.nepali[0]}\n" for entry in entries)
+        yield f"{name}.references.en", references(entries, nepali=False)
+        yield f"{name}.references.ne", references(entries, nepali=True)
+        yield f"{name}.topics", "".join(f"{entry.topic}\n" for entry in entries)
+    for column, language in enumerate(("en", "ne")):
+        pairs = with_names(tested, carriers, TESTED_IN, random.Random(f"{SEED} names-test"))
+        yield f"names-test.{language}", "".join(pair[column] + "\n" for pair in pairs)
+
+
+if __name__ == "__main__":
+    sys.exit(command.run(HERE, texts))

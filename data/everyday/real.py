@@ -1,0 +1,106 @@
+"""Join real text into one table to train on, without what the translators are tested on.
+
+    python -m data.everyday.real --out DIR --table android.tsv wikipedia.tsv --lines mixed.en mixed.ne
+
+Tables have the columns en and ne; --lines are two files, line by line, of which every 20th line is a test: DIR/long.en
+and DIR/long.ne. Everything else goes to DIR/real.tsv, but for pairs that were there before, those that equal a line of
+a test (this one, data/everyday/test.tsv, valid.tsv), and those that nearly do. The text itself is not in the
+repository; see README.md for sources and licences.
+"""
+
+import argparse
+import sys
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from data.en_ne.surface import fold
+from data.everyday import tables
+
+EVERY = 20
+LETTERS = 5  # of the n-grams by which texts are compared
+NEAR = 0.8  # share of n-grams (Dice) from which on two texts are nearly equal
+LONGEST = 400  # characters of a side: nobody types more, and a batch would be one pair
+
+
+def read_table(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of a table whose first line names the columns en and ne."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    columns = lines[0].split("\t")
+    for line in lines[1:]:
+        cells = line.split("\t")
+        if len(cells) == len(columns):
+            yield cells[columns.index("en")], cells[columns.index("ne")]
+
+
+def read_lines(english: Path, nepali: Path) -> list[tuple[str, str]]:
+    """Read two files line by line.  Raises ValueError for unequal numbers of lines."""
+    files = [path.read_text(encoding="utf-8").splitlines() for path in (english, nepali)]
+    return list(zip(*files, strict=True))
+
+
+class Near:
+    """Finds texts that nearly equal one of some, by the n-grams of characters that they share."""
+
+    def __init__(self, texts: list[str]):
+        self._sizes = [len(grams(text)) for text in texts]
+        self._places: dict[str, list[int]] = defaultdict(list)
+        for place, text in enumerate(texts):
+            for gram in grams(text):
+                self._places[gram].append(place)
+
+    def has(self, text: str) -> bool:
+        """Say if one of the texts shares NEAR of the n-grams of both with this one."""
+        own = grams(text)
+        shared = Counter(place for gram in own for place in self._places.get(gram, ()))
+        return any(2 * count >= NEAR * (len(own) + self._sizes[place]) for place, count in shared.items())
+
+
+def grams(text: str) -> set[str]:
+    """List the n-grams of a folded text, once each; of a short one itself."""
+    text = fold(text)
+    return {text[begin : begin + LETTERS] for begin in range(max(1, len(text) - LETTERS + 1))}
+
+
+def main() -> int:
+    """Read, divide and write; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m data.everyday.real", description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="directory to write to")
+    parser.add_argument("--table", type=Path, nargs="*", default=[], help="tables with the columns en and ne")
+    parser.add_argument("--lines", type=Path, nargs=2, help="English lines and Nepali lines, with the long test")
+    arguments = parser.parse_args()
+    try:
+        aligned = read_lines(*arguments.lines) if arguments.lines else []
+        given = [pair for path in arguments.table for pair in read_table(path)]
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        print(f"data.everyday.real: the text cannot be read: {error}", file=sys.stderr)
+        return 2
+    test = aligned[EVERY - 1 :: EVERY]
+    given += [pair for number, pair in enumerate(aligned, 1) if number % EVERY]
+    everyday = [entry for name in ("test", "valid") for entry in tables.held_out(name)]
+    near = Near([english for english, _ in test] + [text for entry in everyday for text in entry.english])
+    held, seen, kept, left = tables.HeldOut(everyday), set(), [], Counter()
+    for pair in given:
+        english, nepali = (" ".join(unicodedata.normalize("NFC", text).split()) for text in pair)
+        if not fold(english) or not nepali or max(len(english), len(nepali)) > LONGEST:
+            left["blank or long"] += 1
+        elif (english, nepali) in seen:
+            left["there before"] += 1
+        elif held.has(english, nepali) or near.has(english):
+            left["equal or nearly equal to a test line"] += 1
+        else:
+            kept.append((english, nepali))
+        seen.add((english, nepali))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    table = "en\tne\n" + "".join("\t".join(pair) + "\n" for pair in kept)
+    (arguments.out / "real.tsv").write_text(table, encoding="utf-8")
+    for column, language in enumerate(("en", "ne")):
+        text = "".join(unicodedata.normalize("NFC", pair[column]).strip() + "\n" for pair in test)
+        (arguments.out / f"long.{language}").write_text(text, encoding="utf-8")
+    print(f"{len(kept):,} pairs to train on, {len(test)} to test; left out: {dict(left)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

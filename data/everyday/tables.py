@@ -1,0 +1,122 @@
+"""The tables of the everyday corpus: pairs with several wordings, the tests with their references, names, carriers.
+
+A table is read whole and checked as it is read: a line that is not what it must be ends the program with its place.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from data.en_ne.surface import fold, fold_nepali
+
+HERE = Path(__file__).parent
+BETWEEN = " | "  # wordings of one side
+MARKS = {".": "।", "?": "?", "!": "!"}  # a final mark and the one that mirrors it
+HELD_NAMES = 200  # of foreign and of Nepali names that no training text has, to be tested on
+FOREIGN, NEPALI = ("given", "family", "place"), ("nepali", "nepali-place")  # kinds of names
+
+
+class Entry(NamedTuple):
+    """A pair with all its wordings, the commonest first; all combinations are translations of each other."""
+
+    english: list[str]
+    nepali: list[str]
+    topic: str
+
+
+class Name(NamedTuple):
+    """A name in both scripts; further spellings in Devanagari are as good as the first."""
+
+    kind: str
+    latin: str
+    devanagari: list[str]
+
+
+def cells(path: Path, count: int) -> Iterator[list[str]]:
+    """Yield the cells of every line that is neither blank nor a comment.  Raises ValueError for another number."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip() or line.startswith("# "):
+            continue
+        found = [unicodedata.normalize("NFC", cell.strip()) for cell in line.split("\t")]
+        if len(found) != count or not all(found):
+            raise ValueError(f"{path.name}:{number} has {len(found)} cells, {count} are needed: {line!r}")
+        yield found
+
+
+def sentences() -> list[Entry]:
+    """Read what is written by hand, a file a topic; of an English sentence said twice the first translation stays."""
+    entries, known = [], set()
+    for path in sorted((HERE / "sentences").glob("*.tsv")):
+        for english, nepali in cells(path, 2):
+            wordings = [each for each in english.split(BETWEEN) if fold(each) not in known]
+            known |= {*map(fold, wordings)}
+            if wordings:
+                entries.append(Entry(wordings, nepali.split(BETWEEN), path.stem))
+    return entries
+
+
+def held_out(name: str) -> list[Entry]:
+    """Read the pairs of "test" or "valid", in order."""
+    rows = list(cells(HERE / f"{name}.tsv", 3))[1:]
+    return [Entry(english.split(BETWEEN), nepali.split(BETWEEN), topic) for topic, english, nepali in rows]
+
+
+class HeldOut:
+    """Tells which pairs may not be taught: those that say what a held-out pair says, on either side.
+
+    English counts in all wordings, Nepali in the one that is a source; case, marks and contractions make no difference.
+    """
+
+    def __init__(self, entries: Iterable[Entry], names: Iterable[Name] = ()):
+        entries = list(entries)
+        self._english = {fold(each) for entry in entries for each in entry.english}
+        self._nepali = {fold_nepali(entry.nepali[0]) for entry in entries}
+        self._words = {name.latin.lower() for name in names} | {each for name in names for each in name.devanagari}
+
+    def has(self, english: str, nepali: str) -> bool:
+        """Say if a pair, or a name in it, is held out."""
+        if fold(english) in self._english or fold_nepali(nepali) in self._nepali:
+            return True
+        return bool(self._words) and not self._words.isdisjoint(words(english))
+
+
+def words(text: str) -> list[str]:
+    """List the words of a text in lower case, and those that they begin with where they are possessive."""
+    found = re.findall(r"[a-zà-ÿ\u0900-\u0963\u200d'’.-]+", text.lower())
+    return [part for word in found for part in {word.strip("'’.-"), re.sub(r"['’]s$", "", word.strip(".-"))}]
+
+
+def names() -> list[Name]:
+    """Read the names, of every spelling in Latin letters the first."""
+    found: dict[str, Name] = {}
+    for kind, latin, devanagari in list(cells(HERE / "names.tsv", 3))[1:]:
+        found.setdefault(latin.lower(), Name(kind, latin.split(BETWEEN)[0], devanagari.split(BETWEEN)))
+    return list(found.values())
+
+
+def tested_names(every: Iterable[Name], taught: set[str]) -> list[Name]:
+    """Choose the names that are never taught: by a hash of the name, among those that no sentence has.
+
+    taught: the words of all sentences, in lower case.
+    """
+    free = [
+        name
+        for name in every
+        if " " not in name.latin and name.latin.lower() not in taught and taught.isdisjoint(name.devanagari)
+    ]
+    free.sort(key=lambda name: blake2b(name.latin.encode(), key=b"everyday").digest())
+    spellings: set[str] = set()
+    chosen: list[Name] = []
+    for kinds in (FOREIGN, NEPALI):
+        own = [name for name in free if name.kind in kinds and spellings.isdisjoint(name.devanagari)][:HELD_NAMES]
+        spellings |= {each for name in own for each in name.devanagari}
+        chosen += own
+    return chosen
+
+
+def carriers() -> list[tuple[str, str]]:
+    """Read the sentences with a place for a name: {person}, {family} or {place} on both sides."""
+    return [(english, nepali) for english, nepali in cells(HERE / "carriers.tsv", 2)]
