@@ -158,5 +158,5 @@ def test_a_model_without_calibration_says_so_and_a_damaged_one_is_refused(tiny_m
     assert outcome.code == 2
     assert "was never calibrated" in outcome.err
     (calibrated / CONFIDENCE_FILE).write_text('{"sentence": {}}')
-    with pytest.raises(ModelError, match="confidence.json is damaged"):
+    with pytest.raises(ModelError, match=r"confidence\.json is damaged"):
         toolkit.load(calibrated)

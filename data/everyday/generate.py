@@ -146,7 +146,7 @@ def texts() -> Iterator[tuple[str, str]]:
     tested = tables.tested_names(names, set(taught))
     held = HeldOut(known, tested)
     rng = random.Random(f"{SEED} names")
-    carriers = [pair for pair in tables.carriers()]
+    carriers = tables.carriers()
     others = [name for name in names if name not in tested]
     kinds = {
         "sentences": said(by_hand),

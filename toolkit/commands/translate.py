@@ -68,8 +68,8 @@ class Translate:
     model: Annotated[
         str,
         arg(
-            help="Directory of a model or of a run, or the name of a model that comes with the toolkit. auto: en-ne, or "
-            "ne-en where the first line with letters is in Devanagari; of what you type, each line by itself."
+            help="Directory of a model or of a run, or the name of a model that comes with the toolkit. auto: en-ne, "
+            "or ne-en where the first line with letters is in Devanagari; of what you type, each line by itself."
         ),
     ] = "auto"
     file: Path | None = None

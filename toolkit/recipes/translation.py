@@ -120,7 +120,7 @@ class Settings(Recipe):
     target_column: str = "ne"
     """Column of their translations."""
     preset: Literal["", "everyday"] = ""
-    """everyday: the translator for everyday life, 35 minutes on two cores; --source and --data then add to its pairs."""
+    """everyday: the translator for everyday life, which takes an hour; --source and --data then add to its pairs."""
     weights: tuple[float, ...] = ()
     """Times that a pair is seen in an epoch, one number for each of --source and --data in turn. Default: once."""
     valid_source: tuple[Path, ...] = ()
