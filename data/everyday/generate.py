@@ -9,11 +9,12 @@
     names.*       names, numbers and addresses in sentences
     valid, test   .en and .ne are sources; .references.en and .references.ne have all translations of a line, between
                   tabs; .topics their topics
-    names-test    three sentences for each of 400 names that stand nowhere else
+    names-test    three sentences for each of 400 names that stand nowhere else, and in .json those names
 
 Nothing that is taught says what a held-out pair says. Same program, same bytes.
 """
 
+import json
 import random
 import re
 import sys
@@ -34,6 +35,7 @@ Pairs = list[tuple[str, str]]
 PLACES_OF_A_NAME = 4  # sentences that a name is taught in
 OTHER_NUMBERS = 4  # times that a sentence with digits is said again with others
 TESTED_IN = 3  # sentences for each name of the test
+PLACE_OF = {"given": "{person}", "nepali": "{person}", "family": "{family}"}  # of other kinds, {place}
 DEVANAGARI = str.maketrans("0123456789", "०१२३४५६७८९")
 NUMBER = re.compile(r"[0-9][0-9,.:/-]*[0-9]|[0-9]")
 ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
@@ -73,10 +75,9 @@ def taught_by_en_ne() -> Pairs:
 
 def with_names(names: Iterable[Name], carriers: Pairs, count: int, rng: random.Random) -> Pairs:
     """Say every name in `count` sentences that have a place for its kind."""
-    place_of = {"given": "{person}", "nepali": "{person}", "family": "{family}"}
     pairs = []
     for name in names:
-        place = place_of.get(name.kind, "{place}")
+        place = PLACE_OF.get(name.kind, "{place}")
         fitting = [pair for pair in carriers if place in pair[0]]
         for english, nepali in rng.sample(fitting, min(count, len(fitting))):
             pairs.append((english.replace(place, name.latin), nepali.replace(place, name.devanagari[0])))
@@ -170,6 +171,8 @@ def texts() -> Iterator[tuple[str, str]]:
     for column, language in enumerate(("en", "ne")):
         pairs = with_names(tested, carriers, TESTED_IN, random.Random(f"{SEED} names-test"))
         yield f"names-test.{language}", "".join(pair[column] + "\n" for pair in pairs)
+    told = [name._asdict() for name in tested for _ in range(TESTED_IN)]
+    yield "names-test.json", json.dumps(told, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

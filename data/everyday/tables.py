@@ -14,6 +14,7 @@ from data.en_ne.surface import fold, fold_nepali
 
 HERE = Path(__file__).parent
 BETWEEN = " | "  # wordings of one side
+DEVANAGARI_DIGITS = str.maketrans("०१२३४५६७८९", "0123456789")
 MARKS = {".": "।", "?": "?", "!": "!"}  # a final mark and the one that mirrors it
 HELD_NAMES = 200  # of foreign and of Nepali names that no training text has, to be tested on
 FOREIGN, NEPALI = ("given", "family", "place"), ("nepali", "nepali-place")  # kinds of names
