@@ -23,8 +23,41 @@ from data.everyday.tables import BETWEEN, DEVANAGARI_DIGITS, HERE, MARKS, Entry
 NEAR = 0.9  # similarity of characters (Ratcliff and Obershelp) from which on sentences are neighbours
 LETTERS = 4  # of the n-grams that two sentences must share to be compared
 NUMBERS = set(
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand first second third half".split()
+    [
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+        "thirty",
+        "forty",
+        "fifty",
+        "sixty",
+        "seventy",
+        "eighty",
+        "ninety",
+        "hundred",
+        "thousand",
+        "first",
+        "second",
+        "third",
+        "half",
+    ]
 )
 # What is never right, however it is meant: old spellings, and signs in the wrong place.
 WRONG = ("हरु", "तपाईँ", "काठमाडौं", " ।", "गर्यो", "पर्यो", "दैछ", "कोलागि", "।।", "  ")

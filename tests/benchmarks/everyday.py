@@ -3,7 +3,7 @@
     python -m tests.benchmarks.everyday --model en-ne
     python -m tests.benchmarks.everyday --model ne-en --reverse --num-beams 4
     python -m tests.benchmarks.everyday --model en-ne --split valid
-    python -m tests.benchmarks.everyday --model en-ne --long DIR    # long.en and long.ne of python -m data.everyday.real
+    python -m tests.benchmarks.everyday --model en-ne --long DIR    # what python -m data.everyday.real wrote
 
 Acceptable is what equals one of the references, the final mark aside. Beside each figure stands that of copying the
 translation of the most similar training sentence.
@@ -28,7 +28,17 @@ from toolkit.evaluation import bleu_chrf, compare, look_up, sentence_statistics
 KINDS = ("sentences", "typed", "worded", "grammar", "names")
 # Letters that people write for one another in names: long and short vowels, the two rows of t and d, nasals.
 SAME = str.maketrans("ीूटठडढणशषवःँं", "िुतथदधनससबxन", "्ःx")
-SPELLED = (("ph", "f"), ("ck", "k"), ("c", "k"), ("q", "k"), ("x", "ks"), ("w", "v"), ("z", "j"), ("ee", "i"), ("oo", "u"))
+SPELLED = (
+    ("ph", "f"),
+    ("ck", "k"),
+    ("c", "k"),
+    ("q", "k"),
+    ("x", "ks"),
+    ("w", "v"),
+    ("z", "j"),
+    ("ee", "i"),
+    ("oo", "u"),
+)
 
 
 def folded(name: str) -> str:
@@ -130,7 +140,10 @@ def judge_long(translator: toolkit.Translator, arguments: argparse.Namespace, fo
         statistics = [sentence_statistics(wanted, each) for each in (ours, theirs)]
         one = compare(*statistics)["chrf"]
         scores = [bleu_chrf(wanted, each).chrf for each in (ours, theirs)]
-        print(f"{len(places)} real lines of {least} words or more: chrF {scores[0]:.1f}, looked up {scores[1]:.1f}, ", end="")
+        print(
+            f"{len(places)} real lines of {least} words or more: chrF {scores[0]:.1f}, looked up {scores[1]:.1f}, ",
+            end="",
+        )
         print(f"difference {one.score:+.1f} ({one.low:+.1f} to {one.high:+.1f}), p {one.p_value:.3f}")
 
 

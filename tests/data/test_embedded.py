@@ -28,7 +28,7 @@ SUM = sha256(b"hello\n").hexdigest()
 def corpora(tmp_path, monkeypatch) -> Path:
     """Folders of corpora whose program writes one file, and counts how often it has run."""
     root = tmp_path / "data"
-    for name in ("en_ne", "stories", "chat"):
+    for name in ("en_ne", "everyday", "stories", "chat"):
         (root / name).mkdir(parents=True)
         (root / name / "generate.py").write_text(PROGRAM)
         (root / name / "SHA256SUMS").write_text(f"{SUM}  a.txt\n")
@@ -40,7 +40,7 @@ def runs(folder: Path) -> int:
     return len((folder / "runs").read_text()) if (folder / "runs").exists() else 0
 
 
-@pytest.mark.parametrize("name", ["en_ne", "stories", "chat"])
+@pytest.mark.parametrize("name", ["en_ne", "everyday", "stories", "chat"])
 def test_the_files_are_what_the_checksums_say_and_are_ignored_by_git(name):
     folder = embedded(name, quiet=True)
     sums = command.read_sums(folder)

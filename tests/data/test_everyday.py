@@ -1,0 +1,154 @@
+"""The everyday corpus: various, rightly written, and without anything that it is tested on."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data.en_ne.surface import fold, fold_nepali
+from data.everyday import check, generate, real, tables
+from data.everyday.tables import Entry, HeldOut, Name
+from toolkit.data.embedded import embedded
+from toolkit.data.lines import read_lines
+
+KINDS = ("sentences", "typed", "worded", "grammar", "names")
+
+
+@pytest.fixture(scope="module")
+def folder() -> Path:
+    return embedded("everyday", quiet=True)
+
+
+def pairs(folder: Path, kind: str) -> list[tuple[str, str]]:
+    return list(zip(read_lines(folder / f"{kind}.en"), read_lines(folder / f"{kind}.ne"), strict=True))
+
+
+def test_the_sentences_are_no_template_filled_in():
+    found = check.report(tables.sentences())
+    assert found.masked > 0.9 * found.rows
+    assert found.near < 0.05 * found.rows
+    assert found.beginnings[0][1] < 0.01 * found.rows
+
+
+def test_the_sentences_are_rightly_written():
+    assert list(check.problems(tables.sentences())) == []
+    for name in "test", "valid":
+        entries = tables.held_out(name)
+        assert len(entries) >= 250
+        assert all(len(entry.nepali) > 1 and len({*entry.nepali}) == len(entry.nepali) for entry in entries)
+        assert list(check.problems([Entry([], entry.nepali, entry.topic) for entry in entries])) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        (Entry(["Five."], ["पाँच"], "x"), "no final mark"),
+        (Entry(["At 5"], ["६ बजे"], "x"), "other digits"),
+        (Entry(["They"], ["उनीहरु"], "x"), "हरु"),
+        (Entry(["a|b"], ["क"], "x"), "signs"),
+        (Entry(["a"], ["क\u200dख"], "x"), "signs"),
+    ],
+)
+def test_mistakes_of_writing_are_found(entry, problem):
+    (found,) = check.problems([entry])
+    assert problem in found
+
+
+def test_templates_filled_in_would_be_found():
+    words = ["book", "pen", "table", "chair", "window", "door"]
+    filled = check.report([Entry([f"Where is the {word}?"], ["?"], "x") for word in words])
+    assert (filled.rows, filled.masked, filled.beginnings[0][0]) == (6, 1, "where is the book")
+    assert check.near_ones(["where is the red book", "where is the red books", "it rains"]) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_taught_that_is_tested(folder, kind):
+    taught = pairs(folder, kind)
+    assert len(taught) > 1000
+    english = {fold(pair[0]) for pair in taught}
+    nepali = {fold_nepali(pair[1]) for pair in taught}
+    for entry in tables.held_out("test") + tables.held_out("valid"):
+        assert english.isdisjoint(map(fold, entry.english))
+        assert fold_nepali(entry.nepali[0]) not in nepali
+
+
+def test_the_names_of_the_test_stand_nowhere_else(folder):
+    tested = json.loads((folder / "names-test.json").read_text("utf-8"))
+    names = {name["latin"].lower() for name in tested}
+    assert len(names) == 2 * tables.HELD_NAMES
+    for kind in KINDS:
+        for english, _ in pairs(folder, kind):
+            assert names.isdisjoint(tables.words(english)), english
+    for name, english, nepali in zip(
+        tested, *(read_lines(folder / f"names-test.{side}") for side in ("en", "ne")), strict=True
+    ):
+        assert name["latin"] in english
+        assert name["devanagari"][0] in nepali
+
+
+def test_sources_and_references_of_a_test_belong_together(folder):
+    for name in "test", "valid":
+        for side in "en", "ne":
+            sources, references = (
+                read_lines(folder / f"{name}.{side}"),
+                read_lines(folder / f"{name}.references.{side}"),
+            )
+            assert [line.split("\t")[0] for line in references] == sources
+
+
+def test_numbers_and_addresses_are_changed_on_both_sides():
+    given = [
+        ("Call 9841234567 at 6:45.", "६:४५ मा ९८४१२३४५६७ मा फोन गर्नुहोस्।"),
+        ("Write to a@b.com.", "a@b.com मा लेख्नुहोस्।"),
+    ]
+    found = generate.with_other_numbers([*given, ("Go.", "जाऊ।")], random.Random(1))
+    assert len(found) == 2 * generate.OTHER_NUMBERS
+    for english, nepali in found:
+        assert sorted(generate.NUMBER.findall(generate.ADDRESS.sub("", english))) == sorted(
+            generate.NUMBER.findall(generate.ADDRESS.sub("", nepali.translate(tables.DEVANAGARI_DIGITS)))
+        )
+        assert generate.ADDRESS.findall(english) == generate.ADDRESS.findall(nepali)
+    assert len({*found}) > len(given)
+
+
+def test_what_is_held_out_is_found_however_it_is_written():
+    held = HeldOut(
+        [Entry(["I'm full.", "I am not hungry."], ["मलाई पुग्यो।", "म अघाएँ।"], "x")], [Name("given", "Lena", ["लेना"])]
+    )
+    assert held.has("im full", "x")
+    assert held.has("I am not hungry!", "x")
+    assert held.has("x", "मलाई पुग्यो")
+    assert held.has("This is Lena's book.", "x")
+    assert not held.has("I am hungry.", "म अघाएँ।")
+
+
+def test_a_table_with_a_mistake_is_refused(tmp_path):
+    (tmp_path / "x.tsv").write_text("a\tb\n# note\n\na\n")
+    with pytest.raises(ValueError, match=r"x\.tsv:4 has 1 cells, 2 are needed"):
+        list(tables.cells(tmp_path / "x.tsv", 2))
+
+
+def test_real_text_is_joined_without_what_is_tested(tmp_path):
+    lines = [f"This is the real line of number {number} about {number * 7919 % 101} mountains." for number in range(40)]
+    (tmp_path / "m.en").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "m.ne").write_text("".join(f"पङ्क्ति {number}\n" for number in range(40)))
+    rows = [
+        ("en", "ne"),
+        (lines[19].upper(), "फेरि"),
+        ("Something else entirely.", "अर्कै कुरा।"),
+        ("Something else entirely.", "अर्कै कुरा।"),
+    ]
+    (tmp_path / "t.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    command = [sys.executable, "-m", "data.everyday.real", "--out", tmp_path / "out", "--table", tmp_path / "t.tsv"]
+    command += ["--lines", tmp_path / "m.en", tmp_path / "m.ne"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "'there before': 1" in done.stdout
+    assert read_lines(tmp_path / "out" / "long.en") == [lines[19], lines[39]]
+    kept = read_lines(tmp_path / "out" / "real.tsv")
+    assert kept[1] == "Something else entirely.\tअर्कै कुरा।"
+    assert not any(real.fold(lines[place]) in map(real.fold, kept) for place in (19, 39))
+    missing = subprocess.run([*command[:-1], tmp_path / "none"], capture_output=True, text=True, check=False)
+    assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
