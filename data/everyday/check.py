@@ -17,8 +17,8 @@ from typing import NamedTuple
 from data.en_ne import nouns
 from data.en_ne.english import plural
 from data.en_ne.surface import fold
-from data.everyday import tables
-from data.everyday.tables import BETWEEN, DEVANAGARI_DIGITS, HERE, MARKS, Entry
+from data.everyday import tables, words
+from data.everyday.tables import BETWEEN, DEVANAGARI_DIGITS, MARKS, Entry
 
 NEAR = 0.9  # similarity of characters (Ratcliff and Obershelp) from which on sentences are neighbours
 LETTERS = 4  # of the n-grams that two sentences must share to be compared
@@ -103,10 +103,8 @@ def masked(text: str, names: set[str], things: set[str]) -> str:
 def known_nouns() -> set[str]:
     """List the nouns of both grammars, in both numbers."""
     found = {line.split("|")[0].strip() for line in nouns.THINGS.splitlines() if "|" in line}
-    for path in (HERE / "lexicon").glob("noun*.tsv"):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        found |= {line.split("\t")[0].strip() for line in lines if line and not line.startswith("#")}
-    return found | {plural(word) for word in found if word}
+    found |= {row[1] for row in words.rows("nouns.tsv")}
+    return found | {plural(word) for word in found}
 
 
 def near_ones(texts: list[str]) -> int:

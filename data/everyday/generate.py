@@ -5,6 +5,7 @@
     sentences.*   what is written by hand: every English wording with the first Nepali one
     typed.*       the same, as people type English who are in a hurry: to be read, not to be written
     worded.*      further Nepali wordings with the first English one: to be read, not to be written
+    swaps.*       the same, said of other things
     grammar.*     what the grammars write: this one, and that of data/en_ne as far as it is taught there
     names.*       names, numbers and addresses in sentences
     valid, test   .en and .ne are sources; .references.en and .references.ne have all translations of a line, between
@@ -25,7 +26,7 @@ from pathlib import Path
 from data import command
 from data.en_ne import generate as en_ne
 from data.en_ne.surface import full, variant
-from data.everyday import grammar, tables
+from data.everyday import grammar, swaps, tables
 from data.everyday.tables import Entry, HeldOut, Name
 
 HERE = Path(__file__).parent
@@ -33,6 +34,7 @@ SEED = 22
 Pairs = list[tuple[str, str]]
 
 PLACES_OF_A_NAME = 4  # sentences that a name is taught in
+OTHER_THINGS = 2  # times that a sentence of a thing is said again of others
 OTHER_NUMBERS = 4  # times that a sentence with digits is said again with others
 TESTED_IN = 3  # sentences for each name of the test
 PLACE_OF = {"given": "{person}", "nepali": "{person}", "family": "{family}"}  # of other kinds, {place}
@@ -153,6 +155,7 @@ def texts() -> Iterator[tuple[str, str]]:
         "sentences": said(by_hand),
         "typed": typed(by_hand, random.Random(f"{SEED} typed")),
         "worded": worded(by_hand),
+        "swaps": swaps.said_of_others(by_hand, OTHER_THINGS, random.Random(f"{SEED} swaps")),
         "grammar": from_grammars,
         "names": with_names(others, carriers, PLACES_OF_A_NAME, rng) + with_other_numbers(said(by_hand), rng),
     }

@@ -25,7 +25,7 @@ from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
 from toolkit.evaluation import bleu_chrf, compare, look_up, sentence_statistics
 
-KINDS = ("sentences", "typed", "worded", "grammar", "names")
+KINDS = ("sentences", "typed", "worded", "swaps", "grammar", "names")
 # Letters that people write for one another in names: long and short vowels, the two rows of t and d, nasals.
 SAME = str.maketrans("ीूटठडढणशषवःँं", "िुतथदधनससबxन", "्ःx")
 SPELLED = (

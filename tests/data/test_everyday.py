@@ -14,7 +14,7 @@ from data.everyday.tables import Entry, HeldOut, Name
 from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
 
-KINDS = ("sentences", "typed", "worded", "grammar", "names")
+KINDS = ("sentences", "typed", "worded", "swaps", "grammar", "names")
 
 
 @pytest.fixture(scope="module")

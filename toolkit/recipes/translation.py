@@ -75,8 +75,8 @@ EVERYDAY_TRAINING = TrainingConfig(
     subword_alpha=0.3,
 )
 # Its kinds of pairs, and how often each is seen in an epoch; what was typed in a hurry is only read.
-EVERYDAY = {"everyday:sentences": 4.0, "everyday:typed": 2.0, "everyday:grammar": 0.5, "everyday:names": 1.0}
-EVERYDAY_REVERSE = {"everyday:sentences": 4.0, "everyday:worded": 4.0, "everyday:grammar": 0.5, "everyday:names": 1.0}
+_BOTH = {"everyday:sentences": 4.0, "everyday:swaps": 0.5, "everyday:grammar": 0.5, "everyday:names": 1.0}
+EVERYDAY, EVERYDAY_REVERSE = _BOTH | {"everyday:typed": 2.0}, _BOTH | {"everyday:worded": 4.0}
 
 # For some hundred sentences, in a model that is to keep what it has learned before.
 FINE_TUNING = TrainingConfig(updates=600, tokens_per_batch=1000, learning_rate=3e-3, warmup=50, validate_every=200)

@@ -1,0 +1,95 @@
+"""Sentences written by hand, said again of other things: "I left my phone on the bus" of an umbrella, a wallet, a knife.
+
+A noun is put in the place of another of the same kind (the kinds of lexicon/nouns.tsv, food, tool, place and so on)
+where both sides of a pair have it exactly once, in the singular, in Nepali with at most a postposition. So every word
+of the lexicon is met in sentences that people say, and not only in those of the grammar. Persons are left alone: their
+verbs agree with them.
+"""
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from data.en_ne import nouns as en_ne
+from data.en_ne.english import a
+from data.everyday import words
+from data.everyday.tables import Entry
+
+KINDS = ("food", "drink", "place", "tool", "wear", "thing", "vehicle", "animal", "plant", "spice", "part")
+# Kinds of the words that the small corpus has, by the first of their tags that is here.
+OF_TAG = {
+    "edible": "food", "drink": "drink", "building": "place", "land": "place", "shop": "place", "wear": "wear", "cloth": "wear",
+    "vehicle": "vehicle", "furniture": "part", "part": "part", "container": "tool", "read": "thing", "use": "tool", "own": "thing",
+}  # fmt: skip
+POSTPOSITIONS = ("", "मा", "को", "का", "की", "लाई", "ले", "बाट", "सँग", "सम्म", "तिर", "नजिक", "पनि", "भित्र", "बाहिर")
+
+
+class Thing(NamedTuple):
+    """A noun that can be put in the place of others of its kind; those that are not counted only in that of such."""
+
+    english: str
+    nepali: str
+    kind: str
+    counted: bool
+
+
+def things() -> list[Thing]:
+    """List the nouns of both lexicons that stand for things."""
+    found = []
+    for row in words.rows("nouns.tsv"):
+        kind, english, nepali = row[:3]
+        found.append(Thing(english, nepali, kind, row[3:4] != ["-"]))
+    for line in en_ne.THINGS.strip().splitlines():
+        english, nepali, tags = (cell.strip() for cell in line.split("|"))
+        kind = next((OF_TAG[tag] for tag in tags.split() if tag in OF_TAG), "")
+        if "many" not in tags.split():
+            found.append(Thing(english, nepali, kind, "mass" not in tags.split()))
+    return [thing for thing in dict.fromkeys(found) if thing.kind in KINDS]
+
+
+class Swaps:
+    """Says pairs again with other nouns."""
+
+    def __init__(self, every: Iterable[Thing]):
+        self._by_english: dict[str, Thing] = {}
+        self._others: dict[tuple[str, bool], list[Thing]] = defaultdict(list)
+        for thing in every:
+            self._by_english.setdefault(thing.english, thing)
+            self._others[thing.kind, thing.counted].append(thing)
+        longest = sorted(self._by_english, key=len, reverse=True)
+        self._finder = re.compile(r"(?<![\w'-])(?:(an?) )?(" + "|".join(map(re.escape, longest)) + r")(?![\w'-])", re.IGNORECASE)
+
+    def of(self, english: str, nepali: str, rng: random.Random) -> tuple[str, str] | None:
+        """Say a pair again with one other noun; None where it has none that can be exchanged."""
+        found = list(self._finder.finditer(english))
+        rng.shuffle(found)
+        for match in found:
+            old = self._by_english[match[2].lower()] if match[2].lower() in self._by_english else None
+            if old is None or sum(each[2].lower() == match[2].lower() for each in found) > 1:
+                continue
+            token = re.compile(rf"(?<![\u0900-\u097f]){re.escape(old.nepali)}({'|'.join(POSTPOSITIONS[1:])}|)(?![\u0900-\u097f])")
+            places = list(token.finditer(nepali))
+            if len(places) != 1:
+                continue
+            new = rng.choice(self._others[old.kind, old.counted])
+            if new.english == old.english or new.nepali in nepali:
+                continue
+            said = a(new.english) if match[1] else new.english
+            if match.start() == 0:
+                said = said[0].upper() + said[1:]
+            place = places[0]
+            theirs = nepali[: place.start()] + new.nepali + place[1] + nepali[place.end() :]
+            return english[: match.start()] + said + english[match.end() :], theirs
+        return None
+
+
+def said_of_others(entries: Iterable[Entry], times: int, rng: random.Random) -> list[tuple[str, str]]:
+    """Say every sentence of a thing again of others, up to so many times."""
+    swaps, found = Swaps(things()), []
+    for entry in entries:
+        for _ in range(times):
+            if pair := swaps.of(rng.choice(entry.english), entry.nepali[0], rng):
+                found.append(pair)
+    return found
