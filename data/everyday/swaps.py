@@ -1,4 +1,4 @@
-"""Sentences written by hand, said again of other things: "I left my phone on the bus" of an umbrella, a wallet, a knife.
+"""Sentences written by hand, said again of other things: "I left my phone on the bus" of an umbrella, a wallet.
 
 A noun is put in the place of another of the same kind (the kinds of lexicon/nouns.tsv, food, tool, place and so on)
 where both sides of a pair have it exactly once, in the singular, in Nepali with at most a postposition. So every word
@@ -20,8 +20,9 @@ from data.everyday.tables import Entry
 KINDS = ("food", "drink", "place", "tool", "wear", "thing", "vehicle", "animal", "plant", "spice", "part")
 # Kinds of the words that the small corpus has, by the first of their tags that is here.
 OF_TAG = {
-    "edible": "food", "drink": "drink", "building": "place", "land": "place", "shop": "place", "wear": "wear", "cloth": "wear",
-    "vehicle": "vehicle", "furniture": "part", "part": "part", "container": "tool", "read": "thing", "use": "tool", "own": "thing",
+    "edible": "food", "drink": "drink", "building": "place", "land": "place", "shop": "place", "wear": "wear",
+    "cloth": "wear", "vehicle": "vehicle", "furniture": "part", "part": "part", "container": "tool", "read": "thing",
+    "use": "tool", "own": "thing",
 }  # fmt: skip
 POSTPOSITIONS = ("", "मा", "को", "का", "की", "लाई", "ले", "बाट", "सँग", "सम्म", "तिर", "नजिक", "पनि", "भित्र", "बाहिर")
 
@@ -59,17 +60,21 @@ class Swaps:
             self._by_english.setdefault(thing.english, thing)
             self._others[thing.kind, thing.counted].append(thing)
         longest = sorted(self._by_english, key=len, reverse=True)
-        self._finder = re.compile(r"(?<![\w'-])(?:(an?) )?(" + "|".join(map(re.escape, longest)) + r")(?![\w'-])", re.IGNORECASE)
+        self._finder = re.compile(
+            r"(?<![\w'-])(?:(an?) )?(" + "|".join(map(re.escape, longest)) + r")(?![\w'-])", re.IGNORECASE
+        )
 
     def of(self, english: str, nepali: str, rng: random.Random) -> tuple[str, str] | None:
         """Say a pair again with one other noun; None where it has none that can be exchanged."""
         found = list(self._finder.finditer(english))
         rng.shuffle(found)
         for match in found:
-            old = self._by_english[match[2].lower()] if match[2].lower() in self._by_english else None
+            old = self._by_english.get(match[2].lower())
             if old is None or sum(each[2].lower() == match[2].lower() for each in found) > 1:
                 continue
-            token = re.compile(rf"(?<![\u0900-\u097f]){re.escape(old.nepali)}({'|'.join(POSTPOSITIONS[1:])}|)(?![\u0900-\u097f])")
+            token = re.compile(
+                rf"(?<![\u0900-\u097f]){re.escape(old.nepali)}({'|'.join(POSTPOSITIONS[1:])}|)(?![\u0900-\u097f])"
+            )
             places = list(token.finditer(nepali))
             if len(places) != 1:
                 continue

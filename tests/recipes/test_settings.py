@@ -22,6 +22,7 @@ BOTH = [
     ("translation", "--reverse --seeds 3 4", {"reverse": True, "seeds": np.array([3, 4])}),
     ("translation", "--source a --target b --num-beams 1", {"source": "a", "target": ["b"], "num_beams": 1}),
     ("translation", "--data a.tsv b.tsv --weights 1 0.5", {"data": ("a.tsv", "b.tsv"), "weights": [1, 0.5]}),
+    ("translation", "--preset everyday --data a.tsv", {"preset": "everyday", "data": "a.tsv"}),
     ("language-model", "--preset nanogpt-cpu", {"preset": "nanogpt-cpu"}),
     ("language-model", "--preset chat --model.layers 2", {"preset": "chat", "model": {"layers": 2}}),
     ("language-model", "--text a b --prompt x", {"text": [Path("a"), "b"], "prompt": "x"}),

@@ -182,8 +182,10 @@ class Settings(Recipe):
         GenerationConfig(num_beams=self.num_beams)
         super().check()
         learned = self.start and self.tokenizer != Settings.tokenizer
+        both = self.start and self.preset
         named = not self.start and (self.source_language or self.target_language)
         refuse(
+            (both, "--start has a shape and pairs of its own: leave out --preset, and name its pairs by --data"),
             (learned, "the vocabulary of a model that is given with --start is its own: leave out --tokenizer"),
             (named, "--source-language and --target-language are for a model that --start gives: leave them out"),
         )

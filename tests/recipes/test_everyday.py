@@ -1,0 +1,59 @@
+"""The preset everyday: which pairs it mixes, and how a small run of it goes."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import toolkit
+from toolkit.commands.train import Training
+from toolkit.errors import ConfigError
+from toolkit.recipes import translation
+from toolkit.recipes.translation import EVERYDAY_MODEL, EVERYDAY_TRAINING, Settings, open_corpus
+
+
+def test_the_preset_mixes_its_pairs_with_those_that_are_given(tmp_path: Path) -> None:
+    (tmp_path / "own.tsv").write_text("en\tne\nHello.\tनमस्ते।\n")
+    recipe = Settings(preset="everyday", data=(str(tmp_path / "own.tsv"),), model=EVERYDAY_MODEL)
+    for reverse, only in ((False, "everyday:typed"), (True, "everyday:worded")):
+        sources, valid = open_corpus(replace(recipe, reverse=reverse))
+        names = [source.name for source in sources]
+        assert names[0].endswith("own.tsv")
+        assert only in names
+        assert {"everyday:sentences", "everyday:grammar", "everyday:names", "everyday:swaps"} <= {*names}
+        assert len(names) == 1 + len(replace(recipe, reverse=reverse).mixture) == 6
+        assert [source.name for source in valid] == ["everyday:sentences"]
+        assert len(list(valid[0])) > 250
+
+
+def test_the_preset_has_a_shape_and_a_training_and_no_start() -> None:
+    recipe = Training.read("translation", "program", ["--preset", "everyday"], "").recipe
+    assert (recipe.model, replace(recipe.training, workers=1)) == (
+        EVERYDAY_MODEL,
+        replace(EVERYDAY_TRAINING, workers=1),
+    )
+    assert replace(recipe, reverse=True).languages() == ("ne", "en")
+    with pytest.raises(ConfigError, match="leave out --preset"):
+        replace(recipe, start="x").check()
+
+
+def test_weights_are_those_of_the_pairs_that_are_given(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(translation, "EVERYDAY", {"everyday:typed": 2.0})
+    (tmp_path / "own.tsv").write_text(
+        "".join(f"{side}\n" for side in ["en\tne", *(f"word {n}\tशब्द {n}" for n in range(50))])
+    )
+    run = toolkit.train(
+        "translation",
+        run=tmp_path / "run",
+        preset="everyday",
+        data=str(tmp_path / "own.tsv"),
+        weights=[0.5],
+        model={"vocab_size": 600, "d_model": 16, "num_heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1},
+        training={"updates": 1, "workers": 1, "tokens_per_batch": 100, "validate_every": 1},
+        num_beams=1,
+        quiet=True,
+    )
+    report = json.loads((Path(run.path) / "data" / "corpus.json").read_text())
+    weights = {Path(each["name"]).name: each["weight"] for each in report["sources"] if each["split"] == "train"}
+    assert weights == {"own.tsv": 0.5, "everyday:typed": 2.0}
