@@ -12,8 +12,10 @@ import pytest
 
 import toolkit
 from toolkit.commands import lines as windows
+from toolkit.commands import translate as command
 from toolkit.commands.lines import Window
 from toolkit.commands.translate import Translate, _Work
+from toolkit.confidence import Calibration, Line
 from toolkit.decoding import GenerationConfig
 
 LINES = ["I am a boy.", "", "She eats rice.", "Where do you go?"]
@@ -241,3 +243,41 @@ def test_control_c_ends_all_processes_without_a_traceback(tiny_model, tmp_path):
     with pytest.raises(ProcessLookupError):
         os.killpg(running.pid, 0)
     assert [each.name for each in tmp_path.iterdir()] == ["lines"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "chosen"),
+    [
+        (["42", "", "I am a boy."], "en-ne"),
+        (["म केटा हुँ।", "I am a boy."], "ne-en"),
+        (["WiFi कहाँ छ?"], "ne-en"),
+        (["42"], "en-ne"),
+        ([], "en-ne"),
+    ],
+)
+def test_the_model_is_chosen_by_the_first_line_with_letters(monkeypatch, lines, chosen):
+    monkeypatch.setattr(command, "shipped_models", lambda: dict.fromkeys(("en-ne", "ne-en"), None))
+    translate, given = Translate(), [None, Window(lines, "x"), Window(["more"], "x")]
+    assert list(translate._directed(iter(given))) == given
+    assert translate.model == chosen
+    monkeypatch.setattr(command, "shipped_models", lambda: {"en-ne": None})
+    list(translate._directed(iter(given)))
+    assert translate.model == "en-ne"
+
+
+def test_at_the_prompt_every_line_finds_its_model_and_doubts_are_said(
+    tiny_model, make_model, tmp_path, monkeypatch, capsys
+):
+    line = Line([0.0] * 6, [0.0] * 6, -2.0)
+    back = make_model(tmp_path / "back")
+    Calibration(line, Line([0.0] * 5, [0.0] * 5, -3.0), 0.5, 30, []).save(back)
+    found = {"en-ne": tiny_model, "ne-en": back}
+    monkeypatch.setattr(command, "shipped_models", lambda: found)
+    monkeypatch.setattr(command, "load_translator", lambda name, **_: toolkit.load(found[name]))
+    monkeypatch.setattr(command, "typed_lines", lambda: iter(["I am a boy.", "म केटा हुँ।"]))
+    monkeypatch.setattr(Translate, "asked_at_a_prompt", lambda self: True)
+    Translate(generation=GenerationConfig(max_new_tokens=4)).run()
+    one, two, doubted = capsys.readouterr().out.splitlines()
+    assert one == toolkit.load(tiny_model).translate("I am a boy.", max_new_tokens=4)
+    assert two == toolkit.load(back).translate("म केटा हुँ।", max_new_tokens=4)
+    assert doubted == f"    not sure: {', '.join(two.split())} (right with a probability of 12%)"

@@ -30,7 +30,10 @@ class Calibrate:
     Python and at the prompt. A sentence is right here if it equals one of its references, the final mark aside.
     """
 
-    examples = ("--model RUN --source valid.en --reference valid.ne",)
+    examples = (
+        "--model RUN --source valid.en --reference valid.ne",
+        "--model RUN --source valid.en --reference valid.ne --num-beams 4 --json",
+    )
 
     source: Path
     """Text file in UTF-8 with the sentences, one a line; - is standard input, here or below."""
