@@ -32,7 +32,7 @@ class Calibrate:
 
     examples = (
         "--model RUN --source valid.en --reference valid.ne",
-        "--model RUN --source valid.en --reference valid.ne --num-beams 4 --json",
+        "--model RUN --source a.en --reference a.ne --num-beams 4",
     )
 
     source: Path

@@ -66,10 +66,10 @@ EVERYDAY_MODEL = Seq2SeqConfig(
     vocab_size=8000, ignore_case=True, embedding_dropout=0.1, activation_dropout=0.1, residual_dropout=0.1
 )
 EVERYDAY_TRAINING = TrainingConfig(
-    updates=6000,
+    updates=7000,
     tokens_per_batch=2000,
     optimizer="muon",
-    learning_rate=0.01,
+    learning_rate=0.005,
     warmup=200,
     validate_every=1000,
     subword_alpha=0.3,
