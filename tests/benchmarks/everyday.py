@@ -19,15 +19,15 @@ import numpy as np
 
 import toolkit
 from data.everyday import tables
-from toolkit.commands.calibrate import is_right
 from toolkit.confidence import by_tenths
 from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
-from toolkit.evaluation import bleu_chrf, compare, look_up, sentence_statistics
+from toolkit.evaluation import bleu_chrf, compare, look_up, matches, sentence_statistics
 
 KINDS = ("sentences", "typed", "worded", "swaps", "grammar", "names")
 # Letters that people write for one another in names: long and short vowels, the two rows of t and d, nasals.
-SAME = str.maketrans("ीूटठडढणशषवःँं", "िुतथदधनससबxन", "्ःx")
+SAME = {ord(one): other for pair in "ीि ूु टत ठथ डद ढध णन शस षस वब ँन ंन".split() for one, other in [pair]}
+SAME |= {ord("्"): "", ord("ः"): ""}
 SPELLED = (
     ("ph", "f"),
     ("ck", "k"),
@@ -64,7 +64,7 @@ def judge(translator: toolkit.Translator, arguments: argparse.Namespace, folder:
     settings = {"num_beams": arguments.num_beams, "split_sentences": False}
     found = [group[0] for group in translator.translate_n(sources, **settings)]
     texts = [each.text for each in found]
-    right = np.array([is_right(text, own) for text, own in zip(texts, references, strict=True)])
+    right = np.array([matches(own, text) for text, own in zip(texts, references, strict=True)])
     copied = look_up(sources, *(taught(folder, side) for side in (source, target)))
     by_topic = defaultdict(list)
     for place, topic in enumerate(topics):
@@ -75,7 +75,7 @@ def judge(translator: toolkit.Translator, arguments: argparse.Namespace, folder:
         figures = []
         for system in texts, copied.translations:
             own = [system[place] for place in places]
-            good = sum(is_right(text, one) for text, one in zip(own, wanted, strict=True))
+            good = sum(map(matches, wanted, own))
             figures += [percent(good, len(own)), f"{bleu_chrf(wanted, own).chrf:5.1f}"]
         print(f"{topic:14}  {len(places):5}  {'   '.join(figures)}")
     if all(each.confidence for each in found):

@@ -15,8 +15,7 @@ from toolkit.confidence import CONFIDENCE_FILE, Calibration, Example
 from toolkit.decoding import GenerationConfig
 from toolkit.display import aligned, counted, json_text
 from toolkit.errors import ConfigError, DataError
-from toolkit.evaluation import normalise_for_match, sentence_statistics
-from toolkit.evaluation.scores import worst
+from toolkit.evaluation import matches, normalise_for_match, sentence_statistics, worst
 from toolkit.files import check_writable
 from toolkit.models.storage import find_model
 
@@ -65,16 +64,11 @@ class Calibrate:
         ids = [translator.read([sources[place]], str, False)[0].ids[0] for place in spoken]
         examples = [translator.example(source, each) for source, each in zip(ids, best, strict=True)]
         wanted = [references[place] for place in spoken]
-        right = [is_right(each.text, own) for each, own in zip(best, wanted, strict=True)]
+        right = [matches(own, each.text) for each, own in zip(best, wanted, strict=True)]
         words = [right_words(each, own) for each, own in zip(examples, wanted, strict=True)]
         learned = Calibration.fit(examples, right, words)
         learned.save(directory)
         emit([json_text(asdict(learned))] if self.json else told_lines(learned, sum(right)))
-
-
-def is_right(text: str, references: Sequence[str]) -> bool:
-    """Say if a translation is one of its references, but for the final mark."""
-    return normalise_for_match(text) in map(normalise_for_match, references)
 
 
 def right_words(example: Example, references: Sequence[str]) -> list[bool]:

@@ -70,7 +70,7 @@ def bleu_chrf(references: Sequence[References], hypotheses: Sequence[str], token
     return Scores(
         bleu=bleu.corpus_score(hypotheses, streams).score,
         chrf=chrf.corpus_score(hypotheses, streams).score,
-        exact_match=100 * sum(map(_matches, wanted, hypotheses)) / len(references),
+        exact_match=100 * sum(map(matches, wanted, hypotheses)) / len(references),
         bleu_signature=str(bleu.get_signature()),
         chrf_signature=str(chrf.get_signature()),
     )
@@ -84,7 +84,7 @@ def _listed(references: References) -> list[str]:
     return [*map(normal_form, found)]
 
 
-def _matches(references: Sequence[str], hypothesis: str) -> bool:
+def matches(references: Sequence[str], hypothesis: str) -> bool:
     """Say if a hypothesis is one of its references, but for the final mark."""
     return normalise_for_match(hypothesis) in map(normalise_for_match, references)
 
@@ -128,7 +128,7 @@ def sentence_statistics(
             *counted.counts,
             *counted.totals,
             *_nearest_counts(wanted, hypothesis),
-            _matches(wanted, hypothesis),
+            matches(wanted, hypothesis),
         ]
     return table
 
