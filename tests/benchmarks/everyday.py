@@ -26,7 +26,11 @@ from toolkit.evaluation import bleu_chrf, compare, look_up, matches, sentence_st
 
 KINDS = ("sentences", "typed", "worded", "swaps", "grammar", "names")
 # Letters that people write for one another in names: long and short vowels, the two rows of t and d, nasals.
-SAME = {ord(one): other for pair in "ीि ूु टत ठथ डद ढध णन शस षस वब ँन ंन".split() for one, other in [pair]}
+SAME = {
+    ord(one): other
+    for pair in ["ीि", "ूु", "टत", "ठथ", "डद", "ढध", "णन", "शस", "षस", "वब", "ँन", "ंन"]
+    for one, other in [pair]
+}
 SAME |= {ord("्"): "", ord("ः"): ""}
 SPELLED = (
     ("ph", "f"),
