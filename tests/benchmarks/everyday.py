@@ -26,12 +26,7 @@ from toolkit.evaluation import bleu_chrf, compare, look_up, matches, sentence_st
 
 KINDS = ("sentences", "typed", "worded", "swaps", "grammar", "names")
 # Letters that people write for one another in names: long and short vowels, the two rows of t and d, nasals.
-SAME = {
-    ord(one): other
-    for pair in ["ीि", "ूु", "टत", "ठथ", "डद", "ढध", "णन", "शस", "षस", "वब", "ँन", "ंन"]
-    for one, other in [pair]
-}
-SAME |= {ord("्"): "", ord("ः"): ""}
+SAME = str.maketrans("ीूटठडढणशषवँं", "िुतथदधनससबनन", "्ः")
 SPELLED = (
     ("ph", "f"),
     ("ck", "k"),
