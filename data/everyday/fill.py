@@ -4,7 +4,7 @@ English, in braces:
 
     a, s, pl            the noun: a knife, knife, knives
     S, obj, own, pron   the subject: Father, him, his, he (S taken up again)
-    S eat past [not]    subject and verb, "he did not eat"; Q eat past: "did he eat"; `vp` is the verb phrase of the tables
+    S eat past [not]    subject and verb, "he did not eat"; Q eat past: "did he eat"; `vp`: the tables' verb phrase
     S be, S was, S be not, be S, was S
     vp base, ing, past, part; event: `subj` its subject, `vp3` its verb for "it"
     adj, er, est, of    the adjective, compared, and what it is said of;  adv
@@ -25,7 +25,6 @@ from functools import cache
 
 from data.en_ne import english as en
 from data.en_ne import people
-from data.en_ne.nouns import NOUNS
 from data.en_ne.people import HE, NAMED, SHE, SPEAKERS, THEY, WE, YOU, I, Person
 from data.en_ne.verbs import Verb, be, equals, inflect, takes_le
 from data.everyday.words import Deed, Noun, Quality, known_verbs
@@ -37,7 +36,7 @@ TENSES = {
     "perf": "perfect", "pperf": "past perfect", "used": "used to", "can": "can", "could": "could", "want": "want to",
     "wanted": "wanted to", "must": "must", "haveto": "have to", "hadto": "had to",
 }  # fmt: skip
-KIN = tuple(people.my(I, name) for name in people.KIN) + (people.my(WE, "teacher"), people.my(YOU, "brother"))
+KIN = (*(people.my(I, name) for name in people.KIN), people.my(WE, "teacher"), people.my(YOU, "brother"))
 OTHERS = tuple(
     p for p in (people.the(name) for name in ("teacher", "doctor", "farmer", "student", "boy", "girl", "woman"))
 )
@@ -100,7 +99,7 @@ def choose(text: str, ours: str, rng) -> tuple[str, str]:
     sides = []
     for side in (text, ours):
         left = iter(picks)
-        sides.append(CHOICE.sub(lambda found: found.group(1).split("/")[next(left)], side))
+        sides.append(CHOICE.sub(lambda found, left=left: found.group(1).split("/")[next(left)], side))
     return sides[0], sides[1]
 
 
@@ -171,7 +170,7 @@ def phrase(deed: Deed, form: str, own: str) -> str:
 
 
 def clause(first: str, more: list[str], filling: Filling) -> str:
-    """Subject and verb: "S eat past not", "S should have vp", "S be tired", "P was", "Q vp perf", "E vp past" of an event."""
+    """Subject and verb: "S eat past not", "S should have vp", "S be tired", "P was", "Q vp perf", an event's "E vp"."""
     subject, deed, negative = filling.subject, filling.deed, "not" in more
     name, number = plain(subject), subject.number
     if first == "P":
@@ -236,9 +235,19 @@ def other_form(verb: Verb, form: str, who: str, negative: bool) -> str:
         return f"{verb.infinitive}{'हुँदैन' if negative else 'पर्छ'}"
     if form == "shouldhave":
         return f"{verb.infinitive} हुँदैनथ्यो" if negative else f"{verb.infinitive}पर्थ्यो"
-    helpers = {"already": ("सक्नु", "past"), "had": ("सक्नु", "pperf"), "been": ("रहनु", "perf"), "wasbeen": ("रहनु", "pperf"), "giveit": ("दिनु", "past"),
-               "ppast": ("नु", "past"), "ppresent": ("नु", "present"), "pperf!": ("नु", "perf"), "pfuture": ("नु", "future"),
-               "pcont": ("नु", "cont"), "pwill": ("नु", "future")}  # fmt: skip
+    helpers = {
+        "already": ("सक्नु", "past"),
+        "had": ("सक्नु", "pperf"),
+        "been": ("रहनु", "perf"),
+        "wasbeen": ("रहनु", "pperf"),
+        "giveit": ("दिनु", "past"),
+        "ppast": ("नु", "past"),
+        "ppresent": ("नु", "present"),
+        "pperf!": ("नु", "perf"),
+        "pfuture": ("नु", "future"),
+        "pcont": ("नु", "cont"),
+        "pwill": ("नु", "future"),
+    }
     helper, tense = helpers[form]
     return inflect(longer(verb, helper), TENSES[tense], who, negative)
 

@@ -94,11 +94,11 @@ def with_other_numbers(pairs: Pairs, rng: random.Random) -> Pairs:
         addresses = [each for each in ADDRESS.findall(english) if each in nepali]
         for _ in range(OTHER_NUMBERS if numbers or addresses else 0):
             ours, theirs = english, nepali
-            for old in {*numbers}:
+            for old in dict.fromkeys(numbers):
                 new = _other_number(old, rng)
                 ours = re.sub(rf"(?<!\d){re.escape(old)}(?!\d)", new, ours)
                 theirs = theirs.replace(old.translate(DEVANAGARI), new.translate(DEVANAGARI))
-            for old in {*addresses}:
+            for old in dict.fromkeys(addresses):
                 new = _other_address(rng)
                 ours, theirs = ours.replace(old, new), theirs.replace(old, new)
             found.append((ours, theirs))

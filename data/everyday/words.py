@@ -3,7 +3,7 @@
 Every table is tab-separated, with `# ` comments:
 
     nouns.tsv       kind, English, Nepali, irregular plural ("-": none, what is not counted)
-    verbs.tsv       kind, English base (past and participle if irregular, particle in brackets), Nepali infinitive, complements
+    verbs.tsv       kind, English base (past and participle if irregular, particle in brackets), Nepali, complements
     adjectives.tsv  kind, English (with its comparative, if it is compared), Nepali, what it is said of
     adverbs.tsv     kind, English, Nepali, verb phrases that it goes with
 
@@ -86,10 +86,17 @@ class Noun:
         several = mass and self.english.endswith("s") and self.kind != "illness"
         one, all_of = ("are", "are") if several else ("is", "is" if mass else "are")
         return {
-            "s": self.english, "pl": self.plural, "a": self.english if mass else article(self.english), "is": one,
-            "was": "were" if several else "was", "are": all_of, "were": "was" if all_of == "is" else "were",
-            "it": "them" if several else "it", "have": "have" if several else "has", "hurts": "hurt" if several else "hurts",
-        }  # fmt: skip
+            "s": self.english,
+            "pl": self.plural,
+            "a": self.english if mass else article(self.english),
+            "is": one,
+            "was": "were" if several else "was",
+            "are": all_of,
+            "were": "was" if all_of == "is" else "were",
+            "it": "them" if several else "it",
+            "have": "have" if several else "has",
+            "hurts": "hurt" if several else "hurts",
+        }
 
     @cached_property
     def nepali_forms(self) -> dict[str, str]:
@@ -97,9 +104,11 @@ class Noun:
         mass = self.plural == self.english and self.kind != "animal"
         native = self.nepali.endswith("ो") and self.english not in LOANS
         return {
-            "n": self.nepali, "N": (self.nepali[:-1] + "ा" if native else self.nepali) + "हरू",
-            "one": "" if mass else "एउटा", "one p": "एक जना",
-        }  # fmt: skip
+            "n": self.nepali,
+            "N": (self.nepali[:-1] + "ा" if native else self.nepali) + "हरू",
+            "one": "" if mass else "एउटा",
+            "one p": "एक जना",
+        }
 
 
 LOANS = ("photo", "video", "radio", "zoo")
@@ -198,9 +207,44 @@ def known_verbs() -> dict[str, EnglishVerb]:
     for group in deeds():
         verb = group[0].verb
         table.setdefault(verb.after(verb.base).replace(" ", "-"), verb)
-    for text in ("have had had", "get got got", "feel felt felt", "want", "need", "like", "try", "give gave given", "show showed shown",
-                 "become became become", "leave left left", "break broke broken", "keep kept kept", "hear heard heard",
-                 "live", "pay paid paid", "put put put", "visit", "say said said", "tell told told", "pass", "hope", "hold held held", "be was been", "stand stood stood", "start", "teach taught taught", "sit sat sat", "let let let", "arrive", "eat ate eaten", "know knew known", "wear wore worn", "borrow", "hurt hurt hurt", "sleep slept slept"):  # fmt: skip
+    for text in (
+        "have had had",
+        "get got got",
+        "feel felt felt",
+        "want",
+        "need",
+        "like",
+        "try",
+        "give gave given",
+        "show showed shown",
+        "become became become",
+        "leave left left",
+        "break broke broken",
+        "keep kept kept",
+        "hear heard heard",
+        "live",
+        "pay paid paid",
+        "put put put",
+        "visit",
+        "say said said",
+        "tell told told",
+        "pass",
+        "hope",
+        "hold held held",
+        "be was been",
+        "stand stood stood",
+        "start",
+        "teach taught taught",
+        "sit sat sat",
+        "let let let",
+        "arrive",
+        "eat ate eaten",
+        "know knew known",
+        "wear wore worn",
+        "borrow",
+        "hurt hurt hurt",
+        "sleep slept slept",
+    ):
         verb = english_verb(text)
         table[verb.base] = verb
     return table
@@ -208,8 +252,10 @@ def known_verbs() -> dict[str, EnglishVerb]:
 
 def adverbs() -> list[tuple[str, str, str, list[Deed]]]:
     """The adverbs with the verb phrases that they go with, each of COMMON below."""
-    common = {key: Deed("", english_verb(text), rest, front, infinitive, transitive)
-              for key, text, rest, front, infinitive, transitive in COMMON}  # fmt: skip
+    common = {
+        key: Deed("", english_verb(text), rest, front, infinitive, transitive)
+        for key, text, rest, front, infinitive, transitive in COMMON
+    }
     found = []
     for kind, word, nepali, *more in rows("adverbs.tsv"):
         keys = more[0].split() if more and more[0] else ["work"]
@@ -218,19 +264,35 @@ def adverbs() -> list[tuple[str, str, str, list[Deed]]]:
 
 
 COMMON = (
-    ("speak", "speak spoke spoken", "", "", "बोल्नु", True), ("drive", "drive drove driven", "the car", "गाडी", "चलाउनु", True),
-    ("walk", "walk", "", "", "हिँड्नु", False), ("work", "work", "", "", "काम गर्नु", True),
-    ("eat", "eat ate eaten", "", "", "खाना खानु", True), ("listen", "listen", "to me", "मेरो कुरा", "सुन्नु", True),
-    ("write", "write wrote written", "the letter", "चिठी", "लेख्नु", True), ("read", "read read read", "the book", "किताब", "पढ्नु", True),
-    ("answer", "answer", "the question", "प्रश्नको", "जवाफ दिनु", True), ("sleep", "sleep slept slept", "", "", "सुत्नु", False),
-    ("laugh", "laugh", "", "", "हाँस्नु", False), ("sing", "sing sang sung", "", "", "गीत गाउनु", True),
-    ("study", "study studied studied", "", "", "पढ्नु", True), ("wait", "wait", "", "", "पर्खनु", True),
-    ("come", "come came come", "", "", "आउनु", False), ("go", "go went gone", "to the market", "बजार", "जानु", False),
-    ("talk", "talk", "", "", "कुरा गर्नु", True), ("open", "open", "the door", "ढोका", "खोल्नु", True),
-    ("clean", "clean", "the room", "कोठा", "सफा गर्नु", True), ("cook", "cook", "", "", "खाना पकाउनु", True),
-    ("dance", "dance", "", "", "नाच्नु", False), ("play", "play", "", "", "खेल्नु", True),
-    ("meet", "meet met met", "friends", "साथीहरू", "भेट्नु", True), ("call", "call", "home", "घरमा", "फोन गर्नु", True),
-    ("exercise", "exercise", "", "", "व्यायाम गर्नु", True), ("live", "live", "here", "यहाँ", "बस्नु", False),
-    ("run", "run ran run", "", "", "दौडनु", False), ("cry", "cry", "", "", "रुनु", False), ("return", "return", "home", "घर", "फर्कनु", False),
-    ("help", "help", "us", "हामीलाई", "मद्दत गर्नु", True), ("smile", "smile", "", "", "मुस्कुराउनु", False),
-)  # fmt: skip
+    ("speak", "speak spoke spoken", "", "", "बोल्नु", True),
+    ("drive", "drive drove driven", "the car", "गाडी", "चलाउनु", True),
+    ("walk", "walk", "", "", "हिँड्नु", False),
+    ("work", "work", "", "", "काम गर्नु", True),
+    ("eat", "eat ate eaten", "", "", "खाना खानु", True),
+    ("listen", "listen", "to me", "मेरो कुरा", "सुन्नु", True),
+    ("write", "write wrote written", "the letter", "चिठी", "लेख्नु", True),
+    ("read", "read read read", "the book", "किताब", "पढ्नु", True),
+    ("answer", "answer", "the question", "प्रश्नको", "जवाफ दिनु", True),
+    ("sleep", "sleep slept slept", "", "", "सुत्नु", False),
+    ("laugh", "laugh", "", "", "हाँस्नु", False),
+    ("sing", "sing sang sung", "", "", "गीत गाउनु", True),
+    ("study", "study studied studied", "", "", "पढ्नु", True),
+    ("wait", "wait", "", "", "पर्खनु", True),
+    ("come", "come came come", "", "", "आउनु", False),
+    ("go", "go went gone", "to the market", "बजार", "जानु", False),
+    ("talk", "talk", "", "", "कुरा गर्नु", True),
+    ("open", "open", "the door", "ढोका", "खोल्नु", True),
+    ("clean", "clean", "the room", "कोठा", "सफा गर्नु", True),
+    ("cook", "cook", "", "", "खाना पकाउनु", True),
+    ("dance", "dance", "", "", "नाच्नु", False),
+    ("play", "play", "", "", "खेल्नु", True),
+    ("meet", "meet met met", "friends", "साथीहरू", "भेट्नु", True),
+    ("call", "call", "home", "घरमा", "फोन गर्नु", True),
+    ("exercise", "exercise", "", "", "व्यायाम गर्नु", True),
+    ("live", "live", "here", "यहाँ", "बस्नु", False),
+    ("run", "run ran run", "", "", "दौडनु", False),
+    ("cry", "cry", "", "", "रुनु", False),
+    ("return", "return", "home", "घर", "फर्कनु", False),
+    ("help", "help", "us", "हामीलाई", "मद्दत गर्नु", True),
+    ("smile", "smile", "", "", "मुस्कुराउनु", False),
+)
