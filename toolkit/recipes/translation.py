@@ -139,6 +139,9 @@ class Settings(Recipe):
     """Language that it writes, likewise."""
     tokenizer: Literal["unigram", "bpe"] = "unigram"
     """Subword algorithm, of SentencePiece."""
+    split_digits: bool = False
+    """Give every digit, of any script, a token of its own, and every character one: numbers, names and addresses that
+    were never read are then copied sign by sign."""
     num_beams: int = 4
     """Beams of the final translations; validation decodes greedily."""
     filters: Filters = field(default_factory=Filters)
@@ -157,7 +160,7 @@ class Settings(Recipe):
             training = replace(tuned(FINE_TUNING, config), subword_alpha=alpha)
             return cls(start=name, model=config, training=training, valid_lines=50)
         if given.get("preset"):
-            return cls(preset=given["preset"], model=EVERYDAY_MODEL, training=EVERYDAY_TRAINING)
+            return cls(preset=given["preset"], split_digits=True, model=EVERYDAY_MODEL, training=EVERYDAY_TRAINING)
         return cls(model=OWN_MODEL, training=OWN_TRAINING) if given else cls()
 
     @property
@@ -181,12 +184,12 @@ class Settings(Recipe):
     def check(self) -> None:
         GenerationConfig(num_beams=self.num_beams)
         super().check()
-        learned = self.start and self.tokenizer != Settings.tokenizer
+        learned = self.start and (self.tokenizer != Settings.tokenizer or self.split_digits)
         both = self.start and self.preset
         named = not self.start and (self.source_language or self.target_language)
         refuse(
             (both, "--start has a shape and pairs of its own: leave out --preset, and name its pairs by --data"),
-            (learned, "the vocabulary of a model that is given with --start is its own: leave out --tokenizer"),
+            (learned, "the vocabulary of a model that is given with --start is its own: leave out --tokenizer, --split-digits"),
             (named, "--source-language and --target-language are for a model that --start gives: leave them out"),
         )
         if self.start:
@@ -275,7 +278,8 @@ def prepare(
         if tokenizer is None:
             pairs = zip(corpus.texts("train", "source"), corpus.texts("train", "target"), strict=True)
             texts = (text for one, two in pairs for text in (spaced(one, model.ignore_case), spaced(two)))
-            tokenizer = SentencePieceTokenizer.train(texts, model.vocab_size, recipe.tokenizer, recipe.training.seed)
+            kind = model.vocab_size, recipe.tokenizer, recipe.training.seed
+            tokenizer = SentencePieceTokenizer.train(texts, *kind, split_digits=recipe.split_digits)
         tokenizer.save(directory)
         corpus.encode(tokenizer, model.max_length, model.ignore_case)
     return corpus, load_tokenizer(directory)

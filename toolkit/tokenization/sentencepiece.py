@@ -73,6 +73,7 @@ class SentencePieceTokenizer(Tokenizer):
         model_type: ModelType = "unigram",
         seed: int = 0,
         sample: int = 500_000,
+        split_digits: bool = False,
     ) -> "SentencePieceTokenizer":
         """Learn a vocabulary from `texts`. The same texts and arguments give the same bytes.
 
@@ -82,11 +83,13 @@ class SentencePieceTokenizer(Tokenizer):
         seed, sample: of a corpus of more than `sample` lines, a random `sample` of them is learned from. (Texts of
             more than 1,000 characters count as several lines.) The seed also decides between which words a line is
             cut to find unigram candidates.
+        split_digits: no piece has a digit beside anything else, so that numbers are read and written digit by digit,
+            and every character of the texts has a piece.
 
         Raises ConfigError for a vocabulary too small for the characters of the texts or an unknown model type, and
         DataError for texts without a character or with a lone surrogate.
         """
-        return cls(train_model(texts, vocab_size, model_type, seed, sample))
+        return cls(train_model(texts, vocab_size, model_type, seed, sample, split_digits))
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> "SentencePieceTokenizer":

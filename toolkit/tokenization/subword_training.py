@@ -21,6 +21,7 @@ from toolkit.tokenization.tokenizer import REPLACEMENT
 ModelType = Literal["unigram", "bpe"]
 
 SMALLEST_VOCABULARY = FIRST_TOKEN + 256 + 1  # special tokens, bytes, the space
+COVERAGE = 0.9995  # SentencePiece's default
 LARGEST_VOCABULARY = 1_000_000
 
 # SentencePiece skips a line that is too long or holds one of its reserved characters, and says so only in its log:
@@ -32,10 +33,13 @@ _RESERVED = re.compile("[\u2581\u2585\0]+")
 _LONG_LINE = re.compile(f".{{1,{MAX_LINE_CHARACTERS}}}(?= |\\Z)|.{{1,{MAX_LINE_CHARACTERS}}}", re.DOTALL)
 
 _MARK = r"\s!-/:-@\[-`{-~।॥\u2010-\u2027、。！？"  # what may follow a word and is never in one piece with it
+_DIGIT = re.compile(r"(\d)")
 _WORD_END = re.compile(f"(?<=[^{_MARK}])(?=[{_MARK}])")
 
 
-def train_model(texts: Iterable[str], vocab_size: int, model_type: ModelType, seed: int, sample: int) -> bytes:
+def train_model(
+    texts: Iterable[str], vocab_size: int, model_type: ModelType, seed: int, sample: int, split_digits: bool = False
+) -> bytes:
     """Learn a model, as `SentencePieceTokenizer.train` describes it, and serialise it."""
     if model_type not in get_args(ModelType):
         raise ConfigError(f"model_type {model_type!r} does not exist: choose one of {', '.join(get_args(ModelType))}")
@@ -47,8 +51,10 @@ def train_model(texts: Iterable[str], vocab_size: int, model_type: ModelType, se
         raise ConfigError(f"sample is {sample}: a tokenizer learns from at least one line")
     rng = np.random.default_rng(seed)
     lines = reservoir(training_lines(texts), sample, rng)
+    cut = with_open_word_ends(lines, rng) if model_type == "unigram" else lines
+    cut, coverage = (_digits_apart(cut), 1.0) if split_digits else (cut, COVERAGE)
     try:
-        return _train(with_open_word_ends(lines, rng) if model_type == "unigram" else lines, vocab_size, model_type)
+        return _train(cut, vocab_size, model_type, coverage)
     except RuntimeError as error:  # a failed assertion of the library, which may stand for a mistake of the caller
         refuse_surrogates(lines, error)
         if needed := re.search(r"smaller than required_chars\. -?\d+ vs (\d+)", str(error)):
@@ -63,8 +69,14 @@ def train_model(texts: Iterable[str], vocab_size: int, model_type: ModelType, se
         raise
 
 
-def _train(lines: Iterable[str], vocab_size: int, model_type: ModelType) -> bytes:
-    """Call the trainer. With a writer, because a model file otherwise contains the path that it was written to."""
+def _digits_apart(lines: Iterable[str]) -> Iterator[str]:
+    """Cut every line around each digit of any script, so that no piece has one beside anything else."""
+    for line in lines:
+        yield from filter(None, _DIGIT.split(line))
+
+
+def _train(lines: Iterable[str], vocab_size: int, model_type: ModelType, coverage: float) -> bytes:
+    """Call the trainer; coverage: the share of all characters that get a piece, the rest is spelled in bytes. With a writer, because a model file otherwise contains the path that it was written to."""
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
@@ -78,6 +90,7 @@ def _train(lines: Iterable[str], vocab_size: int, model_type: ModelType) -> byte
         remove_extra_whitespaces=False,
         add_dummy_prefix=False,
         byte_fallback=True,
+        character_coverage=coverage,
         required_chars=SPACE_MARK,  # a corpus without a space must not leave the space to the bytes of the real ▁
         max_sentence_length=MAX_LINE_BYTES,
         shuffle_input_sentence=False,
