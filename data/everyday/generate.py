@@ -5,7 +5,7 @@
     sentences.*   what is written by hand: every English wording with the first Nepali one
     typed.*       the same, as people type English who are in a hurry: to be read, not to be written
     worded.*      further Nepali wordings with the first English one: to be read, not to be written
-    swaps.*       the same, said of other things
+    swaps.*       the same, said of other things, and two of them as one
     grammar.*     what the grammars write: this one, and that of data/en_ne as far as it is taught there
     names.*       names, numbers and addresses in sentences
     valid, test   .en and .ne are sources; .references.en and .references.ne have all translations of a line, between
@@ -155,7 +155,8 @@ def texts() -> Iterator[tuple[str, str]]:
         "sentences": said(by_hand),
         "typed": typed(by_hand, random.Random(f"{SEED} typed")),
         "worded": worded(by_hand),
-        "swaps": swaps.said_of_others(by_hand, OTHER_THINGS, random.Random(f"{SEED} swaps")),
+        "swaps": swaps.said_of_others(by_hand, OTHER_THINGS, random.Random(f"{SEED} swaps"))
+        + swaps.joined(by_hand, len(by_hand) // 2, random.Random(f"{SEED} joined")),
         "grammar": from_grammars,
         "names": with_names(others, carriers, PLACES_OF_A_NAME, rng) + with_other_numbers(said(by_hand), rng),
     }

@@ -1,5 +1,6 @@
-"""Sentences written by hand, said again of other things: "I left my phone on the bus" of an umbrella, a wallet.
+"""Sentences written by hand, said again: of other things, and two of them as one.
 
+"I left my phone on the bus" is said of an umbrella, of a wallet.
 A noun is put in the place of another of the same kind (the kinds of lexicon/nouns.tsv, food, tool, place and so on)
 where both sides of a pair have it exactly once, in the singular, in Nepali with at most a postposition. So every word
 of the lexicon is met in sentences that people say, and not only in those of the grammar. Persons are left alone: their
@@ -24,6 +25,9 @@ OF_TAG = {
     "cloth": "wear", "vehicle": "vehicle", "furniture": "part", "part": "part", "container": "tool", "read": "thing",
     "use": "tool", "own": "thing",
 }  # fmt: skip
+CONJUNCTIONS = ("and", "र"), ("but", "तर"), ("so", "त्यसैले"), ("because", "किनभने"), ("and then", "अनि")
+WITH_COMMA = "तर", "त्यसैले"  # in front of which both languages have one
+SHORT = 7  # words of a statement that is joined to another
 POSTPOSITIONS = ("", "मा", "को", "का", "की", "लाई", "ले", "बाट", "सँग", "सम्म", "तिर", "नजिक", "पनि", "भित्र", "बाहिर")
 
 
@@ -97,4 +101,25 @@ def said_of_others(entries: Iterable[Entry], times: int, rng: random.Random) -> 
         for _ in range(times):
             if pair := swaps.of(rng.choice(entry.english), entry.nepali[0], rng):
                 found.append(pair)
+    return found
+
+
+def joined(entries: Iterable[Entry], count: int, rng: random.Random) -> list[tuple[str, str]]:
+    """Join statements of a few words, two by two, with a conjunction: what each says stays what it says."""
+    entries = list(entries)
+    known = {word for entry in entries for text in entry.english for word in re.findall(r"(?<= )[a-z']+", text)}
+    short = [
+        (english, entry.nepali[0])
+        for entry in entries
+        for english in entry.english
+        if re.fullmatch(r"[^.?!]+\.", english) and entry.nepali[0].count("।") == 1 and len(english.split()) <= SHORT
+    ]
+    found = []
+    for _ in range(count):
+        one, two = rng.sample(short, 2)
+        english, nepali = rng.choice(CONJUNCTIONS)
+        first = two[0].split()[0]
+        second = two[0][0].lower() + two[0][1:] if first.lower() in known and first.split("'")[0] != "I" else two[0]
+        comma = "," if nepali in WITH_COMMA else ""
+        found.append((f"{one[0][:-1]}{comma} {english} {second}", f"{one[1][:-1]}{comma} {nepali} {two[1]}"))
     return found

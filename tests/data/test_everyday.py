@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from data.en_ne.surface import fold, fold_nepali
-from data.everyday import check, generate, real, tables
+from data.everyday import check, generate, real, swaps, tables
 from data.everyday.tables import Entry, HeldOut, Name
 from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
@@ -152,3 +152,41 @@ def test_real_text_is_joined_without_what_is_tested(tmp_path):
     assert not any(real.fold(lines[place]) in map(real.fold, kept) for place in (19, 39))
     missing = subprocess.run([*command[:-1], tmp_path / "none"], capture_output=True, text=True, check=False)
     assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
+
+
+def test_things_are_exchanged_for_others_of_their_kind_on_both_sides():
+    every = [
+        swaps.Thing("apple", "स्याउ", "food", True),
+        swaps.Thing("egg", "अण्डा", "food", True),
+        swaps.Thing("salt", "नुन", "food", False),
+        swaps.Thing("bus", "बस", "vehicle", True),
+        swaps.Thing("taxi", "ट्याक्सी", "vehicle", True),
+    ]
+    say, rng = swaps.Swaps(every).of, random.Random(1)
+    assert say("I left an apple here.", "मैले यहाँ एउटा स्याउ छोडेँ।", rng) in (
+        None,
+        ("I left an egg here.", "मैले यहाँ एउटा अण्डा छोडेँ।"),
+    )
+    found = {say("We go by bus.", "हामी बसमा जान्छौँ।", random.Random(seed)) for seed in range(9)}
+    assert found == {None, ("We go by taxi.", "हामी ट्याक्सीमा जान्छौँ।")}
+    for english, nepali in (
+        ("Two apples.", "दुईवटा स्याउ।"),  # several
+        ("An apple is an apple.", "स्याउ स्याउ हो।"),  # twice
+        ("Sit on the bus.", "बसमा बस्नुहोस्।"),  # not in Nepali by itself
+        ("Salt, please.", "कृपया नुन।"),  # no other of its kind
+    ):
+        pairs = {say(english, nepali, random.Random(seed)) for seed in range(9)}
+        assert pairs <= {None, ("Sit on the taxi.", "ट्याक्सीमा बस्नुहोस्।")}
+
+
+def test_two_statements_become_one_and_keep_what_they_say():
+    entries = [
+        Entry(["I know."], ["मलाई थाहा छ।"], "x"),
+        Entry(["It rains a lot."], ["धेरै पानी पर्छ।"], "x"),
+        Entry(["Does it?"], ["हो र?"], "x"),
+        Entry(["Here it rains. Go."], ["यहाँ पानी पर्छ। जाऊ।"], "x"),
+    ]
+    found = {*swaps.joined(entries, 60, random.Random(1))}
+    assert ("I know, but it rains a lot.", "मलाई थाहा छ, तर धेरै पानी पर्छ।") in found
+    assert ("It rains a lot because I know.", "धेरै पानी पर्छ किनभने मलाई थाहा छ।") in found
+    assert len(found) == 2 * len(swaps.CONJUNCTIONS)

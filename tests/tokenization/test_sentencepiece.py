@@ -282,3 +282,20 @@ def test_importing_the_package_does_not_import_the_library():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert {"sentencepiece", "sacrebleu", "datasets"}.isdisjoint(done.stdout.split())
     assert "toolkit.tokenization.sentencepiece" in done.stdout.split()
+
+
+@pytest.mark.parametrize("kind", get_args(ModelType))
+def test_digits_stand_alone_where_that_is_asked_for(kind):
+    lines = [f"call {number} at {number % 12}:45, {number} देखि ५००{number % 7}" for number in range(1000, 1200)] + [
+        "a@b"
+    ]
+    together, apart = (
+        SentencePieceTokenizer.train(lines, 400, kind, split_digits=split_digits) for split_digits in (False, True)
+    )
+    assert any(len(piece.strip("▁")) > 1 and piece.strip("▁").isdigit() for piece in together.pieces)
+    assert [piece for piece in apart.pieces[272:] if any(map(str.isdigit, piece)) and len(piece) > 1] == []
+    text = " call 9841234567 at 6:45 ५०० a@b"
+    shown = [apart.piece(each) for each in apart.encode(text)]
+    assert apart.decode(apart.encode(text)) == text
+    assert [each for each in shown if each.isdigit()] == list("9841234567645५००")
+    assert "@" in shown  # a sign that occurs once has a piece too, and is not spelled in bytes

@@ -189,7 +189,10 @@ class Settings(Recipe):
         named = not self.start and (self.source_language or self.target_language)
         refuse(
             (both, "--start has a shape and pairs of its own: leave out --preset, and name its pairs by --data"),
-            (learned, "the vocabulary of a model that is given with --start is its own: leave out --tokenizer, --split-digits"),
+            (
+                learned,
+                "the vocabulary of a model that --start gives is its own: leave out --tokenizer and --split-digits",
+            ),
             (named, "--source-language and --target-language are for a model that --start gives: leave them out"),
         )
         if self.start:

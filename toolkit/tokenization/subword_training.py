@@ -76,7 +76,10 @@ def _digits_apart(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _train(lines: Iterable[str], vocab_size: int, model_type: ModelType, coverage: float) -> bytes:
-    """Call the trainer; coverage: the share of all characters that get a piece, the rest is spelled in bytes. With a writer, because a model file otherwise contains the path that it was written to."""
+    """Call the trainer. With a writer, because a model file otherwise contains the path that it was written to.
+
+    coverage: the share of all characters that get pieces; the others are spelled in bytes.
+    """
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
