@@ -10,9 +10,11 @@ from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
-from toolkit.models.storage import load_model, read_model
+from toolkit.models.storage import holds_a_model, load_model, read_model
 from toolkit.nn.module import Model
 from toolkit.tokenization import IdTokenizer, load_tokenizer
+
+NAMES = "names"  # directory of a translator's model that writes words in the other script, letter by letter
 
 # The numbers that linear maps, embeddings and outputs are computed with; "auto": as they are stored.
 Dtype = Literal["auto", "float32", "int8"]
@@ -82,6 +84,8 @@ def with_tokenizer(
         from toolkit.confidence import Calibration
 
         found.calibration = Calibration.load(directory)
+        if tokenizer.carrier and holds_a_model(directory / NAMES):
+            found.speller = load_translator(directory / NAMES)
     return found
 
 

@@ -15,6 +15,7 @@ from toolkit.models.seq2seq import Seq2Seq
 from toolkit.outputs import Translation, best_translations, sampled_translations
 from toolkit.text_model import CHARACTERS_OF_A_TOKEN, TextModel, Where, check_length
 from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.carrying import Carried, Masked, mark
 from toolkit.tokenization.normal_form import check_text, text_list
 from toolkit.tokenization.special import CONTROL_IDS, EOS
 
@@ -31,10 +32,11 @@ Target = str | Iterable[int] | Sequence[str | Iterable[int]]
 
 
 class Source(NamedTuple):
-    """A text as it is read: where its sentences are, and the ids of each."""
+    """A text as it is read: where its sentences are, the ids of each, and what is carried over from it."""
 
     text: DividedText
     ids: list[list[int]]
+    carried: list[list[Carried]]
 
 
 class Prepared(NamedTuple):
@@ -42,6 +44,7 @@ class Prepared(NamedTuple):
 
     sources: list[Source]
     sentences: list[list[int]]  # ids of all of them
+    carried: list[list[Carried]]  # what is carried over from each
     prefixes: list[Sequence[int]] | None
     numbers: list[int]  # by which samples are drawn
     bad_ids: list[list[int]]
@@ -171,7 +174,8 @@ class TranslationReader(TextModel):
             for place in range(len(source.ids))
         ]
         sentences = [ids for source in sources for ids in source.ids]
-        return Prepared(sources, sentences, begun, numbers, self.bad_ids(bad_words), self.language("target"))
+        carried = [items for source in sources for items in source.carried]
+        return Prepared(sources, sentences, carried, begun, numbers, self.bad_ids(bad_words), self.language("target"))
 
     def pairs(
         self, sources: Sequence[str], targets: Sequence[Target], where: Where
@@ -195,22 +199,42 @@ class TranslationReader(TextModel):
                     f"{where(number)} has {counted(len(source.ids), 'sentence')} and translations of {len(own)}: each "
                     "needs the other"
                 )
-            flat += own
+            flat += map(self._masked_target, own, source.carried)
         return read, self._target_ids(
             flat, sentence_names([each.text for each in read], lambda number: f"the translation of {where(number)}")
         )
 
     def _encoded(self, texts: list[DividedText], where: Where) -> list[Source]:
         """Encode the sentences of texts; of those without ids, as other tokenizers may leave them, nothing is read."""
-        flat = iter(self.encode([each for text in texts for each in text.sentences], sentence_names(texts, where)))
+        masked = [self._masked(each) for text in texts for each in text.sentences]
+        flat = iter(self.encode([each.text for each in masked], sentence_names(texts, where)))
+        carried = iter(masked)
         sources = []
         for text in texts:
-            ids = [*islice(flat, len(text.spans))]
+            ids, items = [*islice(flat, len(text.spans))], [each.items for each in islice(carried, len(text.spans))]
             if not all(ids) and not self.by_ids:  # an end mark alone is given as such
                 text = text._replace(spans=tuple(span for span, own in zip(text.spans, ids, strict=True) if own))
+                items = [each for each, own in zip(items, ids, strict=True) if own]
                 ids = [own for own in ids if own]
-            sources.append(Source(text, ids))
+            sources.append(Source(text, ids, items))
         return sources
+
+    def _masked_target(self, target: str | Iterable[int], items: list[Carried]) -> str | Iterable[int]:
+        """Put marks into a given translation, where it has what is carried over from its source."""
+        if isinstance(target, str) and self.tokenizer.carrier:
+            for number in range(len(items)):
+                carried = self.tokenizer.carrier.restored(mark(number), items, self.spell)
+                target = target.replace(carried, mark(number)) if carried else target
+        return target
+
+    def spell(self, word: str) -> str:
+        """Write a word in the script of the translations: as it is, where nothing is known of that."""
+        return word
+
+    def _masked(self, sentence: str) -> Masked:
+        """Take out of a sentence what is carried over, as far as the model does that."""
+        carrier = self.tokenizer.carrier
+        return carrier.masked(sentence) if carrier else Masked(sentence, [])
 
     def _target_ids(self, targets: Sequence[str | Iterable[int]], where: Where) -> list[list[int]]:
         """Give the ids of translations that are to be scored; where: names one in an error."""

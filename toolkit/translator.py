@@ -33,6 +33,7 @@ from toolkit.outputs import (
 )
 from toolkit.text_model import Where, config_of, listed
 from toolkit.tokenization import Tokenizer
+from toolkit.tokenization.carrying import Carried
 from toolkit.tokenization.special import EOS
 from toolkit.translation_reader import Prepared, Target, TranslationReader, without_eos
 
@@ -80,11 +81,12 @@ class Translator(TranslationReader):
         super().__init__(model, tokenizer, name)
         self._packed, self._shared = PackedWeights(), {}
         self.calibration: Calibration | None = None  # what its probabilities mean, where it was calibrated
+        self.speller: Translator | None = None  # writes unknown words in the other script, where there is one
 
     def __reduce__(self) -> tuple:
-        """Pickle and copy as `TranslationReader` does, calibration included."""
+        """Pickle and copy as `TranslationReader` does, with what belongs to the model."""
         kind, arguments, state = super().__reduce__()
-        return kind, arguments, state | {"calibration": self.calibration}
+        return kind, arguments, state | {"calibration": self.calibration, "speller": self.speller}
 
     @overload
     def translate(
@@ -131,7 +133,12 @@ class Translator(TranslationReader):
             raise ConfigError(f"num_return_sequences is {config.num_return_sequences}: translate_n gives several")
         prepared, found = self._search(text, config, **settings)
         texts = [
-            source.text.joined([sentence_text(self.tokenizer, hypotheses[0].ids) for hypotheses in groups])
+            source.text.joined(
+                [
+                    self._restored(sentence_text(self.tokenizer, hypotheses[0].ids), items)
+                    for hypotheses, items in zip(groups, source.carried, strict=True)
+                ]
+            )
             for source, groups in zip(prepared.sources, prepared.by_text(found), strict=True)
         ]
         return texts[0] if isinstance(text, str) else texts
@@ -167,7 +174,7 @@ class Translator(TranslationReader):
         """
         config = config_of(GenerationConfig, config, settings, TranslationSettings.__optional_keys__)
         prepared, found = self._search(texts, widened(config), **settings)
-        groups = self.candidates(prepared.sentences, found, config)
+        groups = self.candidates(prepared, found, config)
         if alignments:
             repeated = [ids for ids, group in zip(prepared.sentences, groups, strict=True) for _ in group]
             every = [each for group in groups for each in group]
@@ -311,21 +318,35 @@ class Translator(TranslationReader):
         return results
 
     def candidates(
-        self, sources: Sequence[Sequence[int]], found: Sequence[Sequence[Hypothesis]], config: GenerationConfig
+        self, prepared: Prepared, found: Sequence[Sequence[Hypothesis]], config: GenerationConfig
     ) -> list[list[Translation]]:
         """Give, of every sentence, the translations of which those of texts are made, with their confidence if known.
 
-        sources: the ids of each. found: hypotheses by the settings that `widened` gives.
+        found: hypotheses by the settings that `widened` gives.
         """
-        groups = [[translation(each, self.tokenizer) for each in group] for group in found]
-        if self.calibration:
-            groups = [
-                [replace(each, confidence=self.calibration.of(self.example(source, each))) for each in group]
-                for source, group in zip(sources, groups, strict=True)
-            ]
+        groups = []
+        for source, items, hypotheses in zip(prepared.sentences, prepared.carried, found, strict=True):
+            group = [translation(each, self.tokenizer) for each in hypotheses]
+            if self.calibration:
+                group = [replace(each, confidence=self.calibration.of(self.example(source, each))) for each in group]
+            if items:
+                group = [replace(each, text=self._restored(each.text, items)) for each in group]
+            groups.append(group)
         if not config.samples:
             groups = [[*islice(distinct(group), config.num_return_sequences)] for group in groups]
         return groups
+
+    def _restored(self, text: str, items: list[Carried]) -> str:
+        """Put back what was carried over."""
+        carrier = self.tokenizer.carrier
+        return carrier.restored(text, items, self.spell) if carrier else text
+
+    def spell(self, word: str) -> str:
+        """Write a word in the script of the translations, by the model of names, letter by letter; else as it is."""
+        if self.speller is None:
+            return word
+        found = "".join(self.speller.translate(" ".join(word.lower()), split_sentences=False).split())
+        return found[:1].upper() + found[1:]
 
     def example(self, source: Sequence[int], found: Translation) -> Example:
         """Give what a calibration looks at: the translation of a sentence, and the ids of its source."""

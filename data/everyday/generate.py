@@ -7,7 +7,8 @@
     worded.*      further Nepali wordings with the first English one: to be read, not to be written
     swaps.*       the same, said of other things, and two of them as one
     grammar.*     what the grammars write: this one, and that of data/en_ne as far as it is taught there
-    names.*       names, numbers and addresses in sentences
+    names.*       sentences with marks in the places of names, and with other numbers and addresses
+    spellings.*   names in both scripts, letter by letter
     valid, test   .en and .ne are sources; .references.en and .references.ne have all translations of a line, between
                   tabs; .topics their topics
     names-test    three sentences for each of 400 names that stand nowhere else, and in .json those names
@@ -27,13 +28,13 @@ from data import command
 from data.en_ne import generate as en_ne
 from data.en_ne.surface import full, variant
 from data.everyday import grammar, swaps, tables
+from data.everyday.swaps import MARK
 from data.everyday.tables import Entry, HeldOut, Name
 
 HERE = Path(__file__).parent
 SEED = 22
 Pairs = list[tuple[str, str]]
 
-PLACES_OF_A_NAME = 4  # sentences that a name is taught in
 OTHER_THINGS = 2  # times that a sentence of a thing is said again of others
 OTHER_NUMBERS = 4  # times that a sentence with digits is said again with others
 TESTED_IN = 3  # sentences for each name of the test
@@ -84,6 +85,31 @@ def with_names(names: Iterable[Name], carriers: Pairs, count: int, rng: random.R
         for english, nepali in rng.sample(fitting, min(count, len(fitting))):
             pairs.append((english.replace(place, name.latin), nepali.replace(place, name.devanagari[0])))
     return pairs
+
+
+def with_marks(carriers: Pairs, names: Iterable[Name], pairs: Pairs) -> Pairs:
+    """Put marks where names stand, in the sentences that carry names and in others that have one: so any name fits."""
+    places = re.compile(r"\{\w+\}")
+    found = [tuple(places.sub(MARK, text) for text in pair) for pair in carriers]
+    of_latin = {name.latin: name.devanagari for name in names}
+    finder = re.compile(r"\b(" + "|".join(map(re.escape, of_latin)) + r")\b")
+    for english, nepali in pairs:
+        for match in finder.finditer(english):
+            spelled = [each for each in of_latin[match[0]] if nepali.count(each) == 1]
+            if spelled and english.count(match[0]) == 1:
+                found.append((english.replace(match[0], MARK), nepali.replace(spelled[0], MARK)))
+    return found
+
+
+def spelled(names: Iterable[Name]) -> Pairs:
+    """Spell names letter by letter, in every spelling."""
+    single = [name for name in names if " " not in name.latin]
+    return [
+        (" ".join(name.latin.lower()), " ".join(devanagari))
+        for name in single
+        for devanagari in name.devanagari
+        if " " not in devanagari
+    ]
 
 
 def with_other_numbers(pairs: Pairs, rng: random.Random) -> Pairs:
@@ -158,7 +184,8 @@ def texts() -> Iterator[tuple[str, str]]:
         "swaps": swaps.said_of_others(by_hand, OTHER_THINGS, random.Random(f"{SEED} swaps"))
         + swaps.joined(by_hand, len(by_hand) // 2, random.Random(f"{SEED} joined")),
         "grammar": from_grammars,
-        "names": with_names(others, carriers, PLACES_OF_A_NAME, rng) + with_other_numbers(said(by_hand), rng),
+        "names": with_marks(carriers, others, said(by_hand)) + with_other_numbers(said(by_hand), rng),
+        "spellings": spelled(others),
     }
     for name, pairs in kinds.items():
         pairs = kept(pairs, held)

@@ -27,6 +27,7 @@ OF_TAG = {
 }  # fmt: skip
 CONJUNCTIONS = ("and", "र"), ("but", "तर"), ("so", "त्यसैले"), ("because", "किनभने"), ("and then", "अनि")
 WITH_COMMA = "तर", "त्यसैले"  # in front of which both languages have one
+MARK = "\ue000"  # stands for what is carried over: see toolkit/tokenization/carrying.py
 SHORT = 7  # words of a statement that is joined to another
 POSTPOSITIONS = ("", "मा", "को", "का", "की", "लाई", "ले", "बाट", "सँग", "सम्म", "तिर", "नजिक", "पनि", "भित्र", "बाहिर")
 
@@ -68,8 +69,11 @@ class Swaps:
             r"(?<![\w'-])(?:(an?) )?(" + "|".join(map(re.escape, longest)) + r")(?![\w'-])", re.IGNORECASE
         )
 
-    def of(self, english: str, nepali: str, rng: random.Random) -> tuple[str, str] | None:
-        """Say a pair again with one other noun; None where it has none that can be exchanged."""
+    def of(self, english: str, nepali: str, rng: random.Random, strange: bool = False) -> tuple[str, str] | None:
+        """Say a pair again with one other noun; None where it has none that can be exchanged.
+
+        strange: with a mark in place of the noun, as of a word that is carried over.
+        """
         found = list(self._finder.finditer(english))
         rng.shuffle(found)
         for match in found:
@@ -82,11 +86,13 @@ class Swaps:
             places = list(token.finditer(nepali))
             if len(places) != 1:
                 continue
-            new = rng.choice(self._others[old.kind, old.counted])
+            new = old._replace(english=MARK, nepali=MARK)
+            if not strange:
+                new = rng.choice(self._others[old.kind, old.counted])
             if new.english == old.english or new.nepali in nepali:
                 continue
             said = a(new.english) if match[1] else new.english
-            if match.start() == 0:
+            if match.start() == 0 and not strange:
                 said = said[0].upper() + said[1:]
             place = places[0]
             theirs = nepali[: place.start()] + new.nepali + place[1] + nepali[place.end() :]
@@ -95,11 +101,11 @@ class Swaps:
 
 
 def said_of_others(entries: Iterable[Entry], times: int, rng: random.Random) -> list[tuple[str, str]]:
-    """Say every sentence of a thing again of others, up to so many times."""
+    """Say every sentence of a thing again of others, up to so many times, and once of one that nobody knows."""
     swaps, found = Swaps(things()), []
     for entry in entries:
-        for _ in range(times):
-            if pair := swaps.of(rng.choice(entry.english), entry.nepali[0], rng):
+        for number in range(times + 1):
+            if pair := swaps.of(rng.choice(entry.english), entry.nepali[0], rng, strange=number == times):
                 found.append(pair)
     return found
 

@@ -63,7 +63,7 @@ class PairCorpusBuilder(ExitStack):
         """Read a whole source. Raises DataError for what it refuses and for what the filters refuse."""
         self.places.append(source.place)
         account = {"name": source.name, "split": split, "read": 0, "kept": 0, "weight": weight, "begin": self.rows}
-        self._embedded.append(isinstance(source, EmbeddedPairs))
+        self._embedded.append(isinstance(getattr(source, "source", source), EmbeddedPairs))
         self.accounts.append(account)
         for chunk in chunks(self._pass(source, split)):
             sources, targets, lines = zip(*chunk, strict=True)

@@ -1,6 +1,7 @@
 """Sources of sentence pairs: line-aligned files, tables and datasets; streams that can say where each pair stands."""
 
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
@@ -9,12 +10,14 @@ from toolkit.data.embedded import CorpusName, embedded
 from toolkit.data.lines import check_aligned, digest_of_files, iter_lines, path_mode, refuse_pipe
 from toolkit.data.tables import find_table
 from toolkit.errors import ConfigError, DataError
+from toolkit.tokenization.carrying import masked_pair
 
 Side = Literal["source", "target"]
 
 # The embedded corpora of pairs, by name: their folder, and which file of it is trained on (the split's where it is "").
 EMBEDDED: dict[str, tuple[CorpusName, str]] = {"en_ne": ("en_ne", "")} | {
-    f"everyday:{kind}": ("everyday", kind) for kind in ("sentences", "typed", "worded", "swaps", "grammar", "names")
+    f"everyday:{kind}": ("everyday", kind)
+    for kind in ("sentences", "typed", "worded", "swaps", "grammar", "names", "spellings")
 }
 
 
@@ -71,6 +74,19 @@ class LineFiles:
 
     def fingerprint(self) -> str:
         return digest_of_files(self._paths)
+
+
+class CarriedPairs:
+    """The pairs of a source, with marks for the numbers and addresses that both sides have: see `carrying`."""
+
+    def __init__(self, source: PairSource):
+        self.source, self.name, self.place = source, source.name, source.place
+
+    def __iter__(self) -> Iterator[Located]:
+        return (Located(*masked_pair(each.source, each.target), each.line) for each in self.source)
+
+    def fingerprint(self) -> str:
+        return sha256(f"carried {self.source.fingerprint()}".encode()).hexdigest()
 
 
 class EmbeddedPairs(LineFiles):

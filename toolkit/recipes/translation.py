@@ -16,7 +16,7 @@ from toolkit.data.embedded import embedded
 from toolkit.data.filters import Filters
 from toolkit.data.lines import read_pairs
 from toolkit.data.pair_corpus import PairCorpus
-from toolkit.data.pairs import PairSource, open_sources
+from toolkit.data.pairs import CarriedPairs, PairSource, open_sources
 from toolkit.data.sentence_boundaries import divided
 from toolkit.data.sentences import SubwordSampler, spaced
 from toolkit.decoding import GenerationConfig
@@ -36,6 +36,7 @@ from toolkit.recipes.start import (
     tuned,
 )
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
+from toolkit.tokenization.carrying import Carrier
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.task import Evaluation, Evaluator
@@ -139,9 +140,9 @@ class Settings(Recipe):
     """Language that it writes, likewise."""
     tokenizer: Literal["unigram", "bpe"] = "unigram"
     """Subword algorithm, of SentencePiece."""
-    split_digits: bool = False
-    """Give every digit, of any script, a token of its own, and every character one: numbers, names and addresses that
-    were never read are then copied sign by sign."""
+    carry: bool = False
+    """Carry over numbers, addresses of mail and pages, and words that no training pair has, in place of translating
+    them. Then every character has a token of its own."""
     num_beams: int = 4
     """Beams of the final translations; validation decodes greedily."""
     filters: Filters = field(default_factory=Filters)
@@ -160,7 +161,7 @@ class Settings(Recipe):
             training = replace(tuned(FINE_TUNING, config), subword_alpha=alpha)
             return cls(start=name, model=config, training=training, valid_lines=50)
         if given.get("preset"):
-            return cls(preset=given["preset"], split_digits=True, model=EVERYDAY_MODEL, training=EVERYDAY_TRAINING)
+            return cls(preset=given["preset"], carry=True, model=EVERYDAY_MODEL, training=EVERYDAY_TRAINING)
         return cls(model=OWN_MODEL, training=OWN_TRAINING) if given else cls()
 
     @property
@@ -184,14 +185,14 @@ class Settings(Recipe):
     def check(self) -> None:
         GenerationConfig(num_beams=self.num_beams)
         super().check()
-        learned = self.start and (self.tokenizer != Settings.tokenizer or self.split_digits)
+        learned = self.start and (self.tokenizer != Settings.tokenizer or self.carry)
         both = self.start and self.preset
         named = not self.start and (self.source_language or self.target_language)
         refuse(
             (both, "--start has a shape and pairs of its own: leave out --preset, and name its pairs by --data"),
             (
                 learned,
-                "the vocabulary of a model that --start gives is its own: leave out --tokenizer and --split-digits",
+                "the vocabulary of a model that --start gives is its own: leave out --tokenizer and --carry",
             ),
             (named, "--source-language and --target-language are for a model that --start gives: leave them out"),
         )
@@ -263,7 +264,8 @@ def open_corpus(recipe: Settings) -> tuple[list[PairSource], list[PairSource]]:
         corpus = embedded("en_ne", recipe.quiet)
         files, valid_files = (([corpus / f"{name}.en"], [corpus / f"{name}.ne"], []) for name in ("train", "valid"))
     columns = recipe.source_column, recipe.target_column
-    return open_sources(*files, *columns), open_sources(*valid_files, *columns, "valid")
+    sources = open_sources(*files, *columns)
+    return [*map(CarriedPairs, sources)] if recipe.carry else sources, open_sources(*valid_files, *columns, "valid")
 
 
 def prepare(
@@ -282,7 +284,9 @@ def prepare(
             pairs = zip(corpus.texts("train", "source"), corpus.texts("train", "target"), strict=True)
             texts = (text for one, two in pairs for text in (spaced(one, model.ignore_case), spaced(two)))
             kind = model.vocab_size, recipe.tokenizer, recipe.training.seed
-            tokenizer = SentencePieceTokenizer.train(texts, *kind, split_digits=recipe.split_digits)
+            tokenizer = SentencePieceTokenizer.train(texts, *kind, split_digits=recipe.carry)
+            if recipe.carry:
+                tokenizer.carrier = Carrier.of(*(corpus.texts("train", side) for side in ("source", "target")))
         tokenizer.save(directory)
         corpus.encode(tokenizer, model.max_length, model.ignore_case)
     return corpus, load_tokenizer(directory)

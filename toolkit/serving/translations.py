@@ -57,7 +57,7 @@ class Work:
         found = await self._found(prepared)
         self.new_tokens = sum(len(each.token_log_probs) for group in found for each in group)
         self.reader.check_found(found)
-        groups = await computed(length, self.reader.candidates, prepared.sentences, found, self.config)
+        groups = await computed(length, self.reader.candidates, prepared, found, self.config)
         if any(self.aligned):
             groups = await self._aligned(prepared, groups)
         return await computed(length, prepared.chosen, groups, self.config)

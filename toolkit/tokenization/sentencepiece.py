@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from toolkit.errors import ConfigError, ModelError
+from toolkit.tokenization.carrying import Carrier
 from toolkit.tokenization.normal_form import normal_form, refuse_surrogates
 from toolkit.tokenization.segmentation import (
     SPACE_MARK,
@@ -61,9 +62,9 @@ class SentencePieceTokenizer(Tokenizer):
         if not is_ours:
             raise damaged(origin)
 
-    def __reduce__(self) -> tuple[type, tuple[bytes]]:
+    def __reduce__(self) -> tuple[type, tuple[bytes], dict]:
         """Pickle the model, for the processes of training: they sample segmentations of their own."""
-        return type(self), (self._model,)
+        return type(self), (self._model,), {"carrier": self.carrier}
 
     @classmethod
     def train(
@@ -95,11 +96,15 @@ class SentencePieceTokenizer(Tokenizer):
     def load(cls, directory: str | os.PathLike[str]) -> "SentencePieceTokenizer":
         """Read `tokenizer.model` of a model directory. Raises ModelError if it is missing or damaged."""
         path = Path(directory) / FILE_NAME
-        return cls(read_file(path), origin=path)
+        found = cls(read_file(path), origin=path)
+        found.carrier = Carrier.load(directory)
+        return found
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write `tokenizer.model` into a directory, which is made if need be. Raises DataError if that fails."""
         write_file(directory, FILE_NAME, self._model)
+        if self.carrier:
+            self.carrier.save(directory)
 
     @cached_property
     def pieces(self) -> list[str]:

@@ -33,7 +33,7 @@ _RESERVED = re.compile("[\u2581\u2585\0]+")
 _LONG_LINE = re.compile(f".{{1,{MAX_LINE_CHARACTERS}}}(?= |\\Z)|.{{1,{MAX_LINE_CHARACTERS}}}", re.DOTALL)
 
 _MARK = r"\s!-/:-@\[-`{-~।॥\u2010-\u2027、。！？"  # what may follow a word and is never in one piece with it
-_DIGIT = re.compile(r"(\d)")
+_DIGIT = re.compile(r"(\d|[\ue000-\ue00f])")  # or one of the marks of `carrying`
 _WORD_END = re.compile(f"(?<=[^{_MARK}])(?=[{_MARK}])")
 
 

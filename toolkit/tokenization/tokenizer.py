@@ -18,6 +18,7 @@ import numpy as np
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError, ModelError
 from toolkit.files import atomic_writer
+from toolkit.tokenization.carrying import Carrier
 from toolkit.tokenization.languages import Languages
 from toolkit.tokenization.special import FIRST_TOKEN, UNK
 from toolkit.untrusted import (
@@ -56,6 +57,7 @@ class Tokenizer(ABC):
     fields: ClassVar[Mapping[str, Schema]] = {}  # of tokenizer.json, beside version and kind
     optional: ClassVar[Mapping[str, Schema]] = {}  # those that it may have
 
+    carrier: Carrier | None = None  # of a translator that carries over numbers, addresses and unknown words
     languages: Languages | None = None  # of a model that knows several, whose texts begin with the token of theirs
 
     def __repr__(self) -> str:

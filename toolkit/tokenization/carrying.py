@@ -1,0 +1,200 @@
+"""Carrying over what is not translated: numbers, times, addresses of mail and pages, and words never read before.
+
+A translator that must copy "9841234567" digit by digit will one day write another number. So such parts of a sentence
+are taken out of it, and marks stand in their places, tokens that training has taught it to put where they belong:
+
+    Call John at 6:45.    ->  Call ⟨1⟩ at ⟨2⟩.    ->  ⟨1⟩लाई ⟨2⟩ मा फोन गर्नुहोस्।    ->  जोनलाई ६:४५ मा फोन गर्नुहोस्।
+
+Then each gets back what it stands for: an address as it is, a number in the digits of the language, a word spelled in
+its script. A mark is a letter of Unicode's private use area, which no text has.
+
+Words are unknown where the sentences that a translator was trained on do not have them, nor a form of them that rules
+know: endings in English, postpositions and endings of verbs in Nepali.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from toolkit.errors import ModelError
+from toolkit.files import atomic_writer
+from toolkit.tokenization.normal_form import normal_form
+from toolkit.untrusted import VOCABULARY_BYTES, read_bytes
+
+FILE = "words.txt"  # of a model directory: the script that is written, then the words that are known, one a line
+FIRST_MARK, MARKS = "\ue000", 16
+Script = Literal["latin", "devanagari"]
+
+_ADDRESS = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)\S+[\w/]"
+_NUMBER = r"\d(?:[\d,.:/]*\d)?"
+_WORD = r"[A-Za-zÀ-ɏ]+|[\u0904-\u0939\u0958-\u0961\u0970-\u097f][\u0900-\u0963\u0970-\u097f\u200d]*"
+_PART = re.compile(rf"(?P<address>{_ADDRESS})|(?P<number>{_NUMBER})|(?P<word>{_WORD})")
+_LITERAL = re.compile(rf"{_ADDRESS}|{_NUMBER}")
+_MARK = re.compile(f"[{FIRST_MARK}-{chr(ord(FIRST_MARK) + MARKS - 1)}]")
+_DIGITS = "०१२३४५६७८९"
+_TO_LATIN, _TO_DEVANAGARI = str.maketrans(_DIGITS, "0123456789"), str.maketrans("0123456789", _DIGITS)
+
+# What follows the stem of a noun, and what verbs end in: such words are inflected, and not strange.
+_POSTPOSITIONS = (
+    "हरू", "को", "का", "की", "लाई", "ले", "मा", "बाट", "सँग", "सम्म", "तिर", "भन्दा", "पनि", "नै", "जस्तो", "जस्तै", "द्वारा",
+    "देखि", "प्रति", "बारे", "भित्र", "बाहिर", "माथि", "मुनि", "नजिक", "नजिकै", "पछि", "अगि", "बिना", "कै", "मै", "ज्यू",
+)  # fmt: skip
+_VERB = re.compile(
+    "(?:नुहो|नुभ|नुहु|नुप|नुहुँ|न्छ|न्थ|र्छ|र्थ|ँछ|ँथ|ँद|्द[ैा]|[ेए]क[ोाी]|्यो$|ियो$|ायो$|[ेए]ँ$|ौँ$|िन्$|ेन|एन|िनँ|दैन|[ेए]र$|"
+    "नेछ|नु$|ने$|उन$|्न$|ोस्|्छ|्थ|ुँला|ौला|ौँला|न्जेल|ेपछि|ेसम्म|्दै)"
+)
+_ENDINGS = ("s", "es", "d", "ed", "ing", "er", "r", "ers", "est", "st", "ly", "y", "ness", "less", "ful", "n", "en")
+
+
+class Carried(NamedTuple):
+    """Stands behind a mark: a number or address, or a word."""
+
+    text: str
+    is_word: bool
+
+
+class Masked(NamedTuple):
+    """A sentence with marks, and what each stands for, the first mark's first."""
+
+    text: str
+    items: list[Carried]
+
+
+def mark(number: int) -> str:
+    """Give the mark of a number, from 0."""
+    return chr(ord(FIRST_MARK) + number)
+
+
+def masked_pair(source: str, target: str) -> tuple[str, str]:
+    """Put the same marks in the places of the numbers and addresses that both sides of a pair have as often.
+
+    Marks that stand there already stay: the next ones are used.
+    """
+    used = len({*_MARK.findall(source)})
+    found: dict[str, list[re.Match]] = {}
+    for match in _LITERAL.finditer(source):
+        found.setdefault(match[0].translate(_TO_LATIN), []).append(match)
+    theirs: dict[str, list[re.Match]] = {}
+    for match in _LITERAL.finditer(target):
+        theirs.setdefault(match[0].translate(_TO_LATIN), []).append(match)
+    same = [key for key, matches in found.items() if len(matches) == len(theirs.get(key, ()))][: MARKS - used]
+    marks = {key: mark(used + number) for number, key in enumerate(same)}
+    return _replaced(source, marks), _replaced(target, marks)
+
+
+def _replaced(text: str, marks: dict[str, str]) -> str:
+    return _LITERAL.sub(lambda match: marks.get(match[0].translate(_TO_LATIN), match[0]), text)
+
+
+def words_of_text(text: str) -> list[str]:
+    """List the words of a text as they are known: in lower case."""
+    return [match["word"].lower() for match in _PART.finditer(text) if match["word"]]
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """Takes out of sentences what is carried over, and puts it back.
+
+    known: the words of sources that training has met, in lower case. script: what translations are written in.
+    """
+
+    known: frozenset[str]
+    script: Script
+
+    @classmethod
+    def of(cls, sources: Iterable[str], targets: Iterable[str]) -> "Carrier":
+        """Learn the words of all sources, and the script that most letters of the targets belong to."""
+        known = frozenset(word for text in sources for word in words_of_text(text))
+        letters = latin = 0
+        for text in targets:
+            letters += len(text)
+            latin += sum("a" <= letter <= "z" for letter in text.lower())
+        return cls(known, "latin" if 2 * latin > letters else "devanagari")
+
+    def masked(self, text: str) -> Masked:
+        """Put marks in the places of numbers, addresses and unknown words; what is more than the marks stays.
+
+        A private mark of the text itself is left out: it would stand for something.
+        """
+        items: list[Carried] = []
+        places: dict[tuple[str, bool], int] = {}
+
+        def replaced(match: re.Match) -> str:
+            found, rest = match[0], ""
+            if match["word"]:
+                found, rest = self._unknown(found)
+                if not found:
+                    return match[0]
+            key = found, bool(match["word"])
+            if key not in places and len(items) == MARKS:
+                return match[0]
+            if key not in places:
+                places[key] = len(items)
+                items.append(Carried(*key))
+            return mark(places[key]) + rest
+
+        return Masked(_PART.sub(replaced, _MARK.sub("", normal_form(text))), items)
+
+    def restored(self, text: str, items: list[Carried], spell: Callable[[str], str] | None = None) -> str:
+        """Put back what marks stand for; spell: writes a word in the other script.  A mark of nothing is left out."""
+
+        def back(match: re.Match) -> str:
+            number = ord(match[0]) - ord(FIRST_MARK)
+            if number >= len(items):
+                return ""
+            found, is_word = items[number]
+            if is_word:
+                return spell(found) if spell else found
+            if not found[0].isdigit():  # an address
+                return found
+            return found.translate(_TO_DEVANAGARI if self.script == "devanagari" else _TO_LATIN)
+
+        return _MARK.sub(back, text)
+
+    def _unknown(self, word: str) -> tuple[str, str]:
+        """Divide a word that is not known into what is strange and what follows it; ("", "") where it is known."""
+        lower = word.lower()
+        if lower in self.known or len(word) < 2:
+            return "", ""
+        if lower.isascii() or lower[0] < "\u0900":
+            return ("", "") if self._is_form(lower) else (word, "")
+        stem = word
+        for _ in range(3):
+            ending = next((each for each in _POSTPOSITIONS if stem.endswith(each) and len(stem) > len(each) + 1), "")
+            if not ending:
+                break
+            stem = stem[: -len(ending)]
+            if stem in self.known:
+                return "", ""
+        if _VERB.search(stem) or _VERB.search(word):
+            return "", ""
+        return stem, word[len(stem) :]
+
+    def _is_form(self, word: str) -> bool:
+        """Say if an English word is a known one with an ending: s, ed, ing, er, ly and the like."""
+        stems = {word[: -len(ending)] for ending in _ENDINGS if word.endswith(ending)} - {""}
+        stems |= {stem[:-1] for stem in stems if len(stem) > 2 and stem[-1] == stem[-2]}  # stopped, bigger
+        stems |= {stem + "e" for stem in stems} | {stem[:-1] + "y" for stem in stems if stem.endswith("i")}
+        return not self.known.isdisjoint(stem for stem in stems if len(stem) > 2)
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write words.txt into a model directory."""
+        with atomic_writer(Path(directory) / FILE) as file:
+            file.write("".join(f"{line}\n" for line in (self.script, *sorted(self.known))).encode())
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> "Carrier | None":
+        """Read what belongs to a model; None where it carries nothing over.  Raises ModelError where it is damaged."""
+        path = Path(directory) / FILE
+        if not os.path.lexists(path):
+            return None
+        try:
+            script, *words = read_bytes(path, VOCABULARY_BYTES).decode("utf-8").split("\n")
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{path} is damaged: it is no list of words in UTF-8") from error
+        if script not in ("latin", "devanagari"):
+            raise ModelError(f"{path} is damaged: its first line is no script that is known here")
+        return cls(frozenset(filter(None, words)), script)
