@@ -83,7 +83,7 @@ class CarriedPairs:
         self.source, self.name, self.place = source, source.name, source.place
 
     def __iter__(self) -> Iterator[Located]:
-        return (Located(*masked_pair(each.source, each.target), each.line) for each in self.source)
+        return (Located(*masked_pair(source, target), line) for source, target, line in self.source)
 
     def fingerprint(self) -> str:
         return sha256(f"carried {self.source.fingerprint()}".encode()).hexdigest()
