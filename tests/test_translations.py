@@ -1,5 +1,7 @@
 """What is shown of a translation fits together, and scoring it finds what the search found."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,11 @@ import toolkit
 from toolkit.data.sentences import sentence_ids, sentence_text
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, DataError
+from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from toolkit.models.storage import save_model
 from toolkit.outputs import rounded_rows
+from toolkit.tokenization import SentencePieceTokenizer
+from toolkit.tokenization.carrying import MARKS, Carrier, mark
 
 TEXTS = ["I am a boy.", " ", "She eats rice."]
 
@@ -89,3 +95,32 @@ def test_what_cannot_be_scored_is_named(translator):
         translator.score(["a"], [[-1]])
     with pytest.raises(ConfigError, match="num_return_sequences"):
         translator.translate_n(["a"], num_return_sequences=0)
+
+
+def test_numbers_and_unknown_words_stand_in_the_translation_again(make_model, tmp_path):
+    """The model here writes what it likes; of what it writes every mark becomes what it stands for."""
+    directory = make_model(tmp_path / "carries")
+    texts = [f"call {mark(number)} {number}" for number in range(4)] * 5
+    tokenizer = SentencePieceTokenizer.train(texts, 400, split_digits=True)
+    tokenizer.carrier = Carrier.of(["call at"], ["मा"])
+    marked = [tokenizer.encode(mark(number))[0] for number in range(3)]
+    model = Seq2Seq(Seq2SeqConfig(tokenizer.vocab_size, 16, 2, 32, encoder_layers=1, decoder_layers=1))
+    model.allocate()
+    model.initialize(np.random.default_rng(0))
+    save_model(model, directory)
+    tokenizer.save(directory)
+    translator = toolkit.load(directory)
+    translator.spell = {"Lena": "लेना"}.get
+    text = "Call Lena at 6:45."
+    prepared = translator.read([text], str)[0]
+    assert [item.text for item in prepared.carried[0]] == ["Lena", "6:45"]
+    assert marked[0] in prepared.ids[0]
+    forced = translator.translate(text, prefix=f"{mark(1)} {mark(0)} {mark(2)}", max_new_tokens=12)
+    assert forced.startswith("६:४५ लेना")
+    assert not any(mark(number) in forced for number in range(MARKS))
+    (best,) = translator.translate_n([text], prefix=f"{mark(1)} {mark(0)} {mark(2)}", max_new_tokens=12)[0]
+    assert best.text == forced
+    score = translator.score(text, "६:४५ लेना")
+    assert marked[1] in score.ids
+    assert marked[0] in score.ids
+    assert pickle.loads(pickle.dumps(tokenizer)).carrier == tokenizer.carrier

@@ -1,0 +1,110 @@
+"""Carrying over: what is taken out of a sentence stands in its translation again, as it is or in the other script."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.errors import ModelError
+from toolkit.tokenization.carrying import FILE, MARKS, Carried, Carrier, mark, masked_pair
+
+ENGLISH = Carrier.of(
+    ["Call me at home.", "I stop the big dog.", "He tries to write a book."], ["मलाई घरमा फोन गर्नुहोस्।"]
+)
+NEPALI = Carrier.of(["मलाई घरमा फोन गर्नुहोस्।", "मेरो किताब कहाँ छ?", "राम जान्छ।"], ["Call me at home."])
+
+TEXTS = st.lists(
+    st.sampled_from(
+        ["Call", "me", "Zanubia", "6:45", "1,500", "a.b@c.org", "https://x.org/a1", "3rd", "dog's", ",", "12/3"]
+    )
+)
+
+
+@given(TEXTS)
+def test_what_is_put_back_at_once_is_the_text(words):
+    text, back = " ".join(words), Carrier(ENGLISH.known, "latin")
+    masked = back.masked(text)
+    assert back.restored(masked.text, masked.items) == text
+    assert not any(each.isdigit() or each == "@" for each in masked.text)
+
+
+def test_numbers_take_the_digits_of_the_language_and_addresses_stay():
+    masked = ENGLISH.masked("Call 9841234567 at 6:45 or write to a.b1@c.org, http://x.org/1.")
+    assert [each.text for each in masked.items if not each.is_word] == [
+        "9841234567",
+        "6:45",
+        "a.b1@c.org",
+        "http://x.org/1",
+    ]
+    said = f"{mark(0)} मा {mark(1)}, {mark(2)} {mark(3)}"
+    assert ENGLISH.restored(said, masked.items[:1] + masked.items[1:]).startswith("९८४१२३४५६७ मा ६:४५")
+    assert NEPALI.restored(mark(0), [Carried("१,५००", False)]) == "1,500"
+    assert ENGLISH.restored(mark(0), [Carried("a1@b.org", False)]) == "a1@b.org"
+
+
+@pytest.mark.parametrize(
+    ("text", "strange"),
+    [
+        ("Call Zanubia.", ["Zanubia"]),
+        ("He stopped, tried and wrote bigger books.", ["wrote"]),  # irregular forms are words by themselves
+        ("zanubia's dogs", ["zanubia"]),
+        ("", []),
+    ],
+)
+def test_english_words_are_known_in_their_regular_forms(text, strange):
+    assert [each.text for each in ENGLISH.masked(text).items] == strange
+
+
+@pytest.mark.parametrize(
+    ("text", "masked", "strange"),
+    [
+        ("जानुबियालाई फोन गर्नुहोस्।", f"{mark(0)}लाई फोन गर्नुहोस्।", ["जानुबिया"]),
+        ("रामको किताबबाट", "रामको किताबबाट", []),
+        ("रामहरूसँग", "रामहरूसँग", []),
+        ("लेखिरहनुभएको किताब", "लेखिरहनुभएको किताब", []),  # a form of a verb is not strange
+        ("लेनासँग लेना", f"{mark(0)}सँग {mark(0)}", ["लेना"]),
+    ],
+)
+def test_nepali_words_are_known_with_what_follows_their_stem(text, masked, strange):
+    found = NEPALI.masked(text)
+    assert (found.text, [each.text for each in found.items]) == (masked, strange)
+    assert NEPALI.restored(found.text, found.items) == text
+    assert NEPALI.restored(found.text, found.items, str.upper) == text
+
+
+def test_a_word_is_spelled_in_the_other_script():
+    masked = ENGLISH.masked("Call Lena at 5.")
+    assert ENGLISH.restored(masked.text, masked.items, {"Lena": "लेना"}.__getitem__).startswith("Call लेना")
+
+
+def test_more_than_there_are_marks_for_stays_and_marks_of_a_text_go():
+    text = " ".join(map(str, range(100, 100 + MARKS + 3)))
+    masked = ENGLISH.masked(text)
+    assert len(masked.items) == MARKS
+    assert masked.text.endswith(" 116 117 118")
+    assert ENGLISH.masked(f"me{mark(3)} at home") == ("me at home", [])
+    assert ENGLISH.restored(f"x{mark(9)}y", masked.items[:2]) == "xy"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("At 5 or 6", "६ वा ५ मा", (f"At {mark(0)} or {mark(1)}", f"{mark(1)} वा {mark(0)} मा")),
+        ("5 and 5", "५ र ५", (f"{mark(0)} and {mark(0)}", f"{mark(0)} र {mark(0)}")),
+        ("5 and 5", "५", ("5 and 5", "५")),  # not as often
+        ("five", "५", ("five", "५")),
+        ("a@b.org", "a@b.org", (mark(0), mark(0))),
+        (f"{mark(0)} is 5", f"{mark(0)} ५", (f"{mark(0)} is {mark(1)}", f"{mark(0)} {mark(1)}")),
+    ],
+)
+def test_both_sides_of_a_pair_get_the_same_marks(source, target, expected):
+    assert masked_pair(source, target) == expected
+
+
+def test_it_lies_in_the_directory_of_a_model(tmp_path):
+    assert Carrier.load(tmp_path) is None
+    NEPALI.save(tmp_path)
+    assert Carrier.load(tmp_path) == NEPALI
+    for damage in b"klingon\nword\n", b"\xff\n":
+        (tmp_path / FILE).write_bytes(damage)
+        with pytest.raises(ModelError, match=r"words\.txt is damaged"):
+            Carrier.load(tmp_path)
