@@ -8,7 +8,7 @@ from toolkit.errors import ModelError
 from toolkit.tokenization.carrying import FILE, MARKS, Carried, Carrier, mark, masked_pair
 
 ENGLISH = Carrier.of(
-    ["Call me at home.", "I stop the big dog.", "He tries to write a book."], ["मलाई घरमा फोन गर्नुहोस्।"]
+    ["Call me at home.", "He and I stop the big dog.", "They try to write a book."], ["मलाई घरमा फोन गर्नुहोस्।"]
 )
 NEPALI = Carrier.of(["मलाई घरमा फोन गर्नुहोस्।", "मेरो किताब कहाँ छ?", "राम जान्छ।"], ["Call me at home."])
 
