@@ -40,6 +40,7 @@ OTHER_NUMBERS = 4  # times that a sentence with digits is said again with others
 TESTED_IN = 3  # sentences for each name of the test
 PLACE_OF = {"given": "{person}", "nepali": "{person}", "family": "{family}"}  # of other kinds, {place}
 DEVANAGARI = str.maketrans("0123456789", "०१२३४५६७८९")
+PLACES = re.compile(r"\{\w+\}")
 NUMBER = re.compile(r"[0-9][0-9,.:/-]*[0-9]|[0-9]")
 ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
@@ -81,7 +82,7 @@ def with_names(names: Iterable[Name], carriers: Pairs, count: int, rng: random.R
     pairs = []
     for name in names:
         place = PLACE_OF.get(name.kind, "{place}")
-        fitting = [pair for pair in carriers if place in pair[0]]
+        fitting = [pair for pair in carriers if PLACES.findall(pair[0]) == [place]]
         for english, nepali in rng.sample(fitting, min(count, len(fitting))):
             pairs.append((english.replace(place, name.latin), nepali.replace(place, name.devanagari[0])))
     return pairs
@@ -89,8 +90,10 @@ def with_names(names: Iterable[Name], carriers: Pairs, count: int, rng: random.R
 
 def with_marks(carriers: Pairs, names: Iterable[Name], pairs: Pairs) -> Pairs:
     """Put marks where names stand, in the sentences that carry names and in others that have one: so any name fits."""
-    places = re.compile(r"\{\w+\}")
-    found = [tuple(places.sub(MARK, text) for text in pair) for pair in carriers]
+    found = []
+    for pair in carriers:
+        marks = {place: chr(ord(MARK) + number) for number, place in enumerate(dict.fromkeys(PLACES.findall(pair[0])))}
+        found.append(tuple(PLACES.sub(lambda match, marks=marks: marks[match[0]], text) for text in pair))
     of_latin = {name.latin: name.devanagari for name in names}
     finder = re.compile(r"\b(" + "|".join(map(re.escape, of_latin)) + r")\b")
     for english, nepali in pairs:
