@@ -263,6 +263,15 @@ def stem(person: Person) -> str:
     return {"उस": "ऊ", "उन": "उनी"}.get(person.stem, person.stem)
 
 
+def again(person: Person) -> Person:
+    """The subject taken up again: ऊ, उनी, उनीहरू, and उहाँ for elders."""
+    if person in SPEAKERS:
+        return person
+    if person.who == "polite":
+        return Person(pronoun(person), "उहाँ", "polite", person.number)
+    return {"he": HE, "she": SHE}.get(person.who, THEY)
+
+
 def doer(person: Person, form: str, transitive: bool) -> str:
     """The subject of a verb phrase, with ले where the form and the verb ask for it."""
     marked = form in ("should", "shouldhave") or (transitive and form == "already")
@@ -289,8 +298,8 @@ def nepali_slot(slot: str, filling: Filling) -> str:
     if not name:
         plain_be = {"छ": False, "थियो": True}
         return equals(subject.who, negative) if form == "हो" else be(subject.who, negative, plain_be[form])
-    if name in ("s", "i", "y"):
-        return doer({"s": subject, "i": I, "y": YOU}[name], form, deed.transitive)
+    if name in ("s", "p", "i", "y"):
+        return doer({"s": subject, "p": again(subject), "i": I, "y": YOU}[name], form, deed.transitive)
     who, _, form = form.rpartition(":")
     who = {"": "he" if deed and deed.subject else subject.who, "x": "he"}.get(who, who)
     infinitive = name if name != "vp" else deed.infinitive if deed.subject else deed.nepali

@@ -87,6 +87,8 @@ class Noun:
         one, all_of = ("are", "are") if several else ("is", "is" if mass else "are")
         return {
             "s": self.english,
+            "the": self.english if mass else f"the {self.english}",
+            "an": article(self.english),
             "pl": self.plural,
             "a": self.english if mass else article(self.english),
             "is": one,
