@@ -26,7 +26,7 @@ from toolkit.evaluation import bleu_chrf, compare, look_up, matches, sentence_st
 
 KINDS = ("sentences", "typed", "worded", "swaps", "grammar", "names")
 # Letters that people write for one another in names: long and short vowels, the two rows of t and d, nasals.
-SAME = str.maketrans("ीूटठडढणशषवँं", "िुतथदधनससबनन", "्ः")
+SAME = str.maketrans("आीूटठडढणशषवँंङञय", "अिुतथदधनससबननननइ", "ा्ः")
 SPELLED = (
     ("ph", "f"),
     ("ck", "k"),
