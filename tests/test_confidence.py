@@ -1,6 +1,7 @@
 """Confidence: what probabilities mean, learned from translations of which it is known whether they are right."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -160,3 +161,12 @@ def test_a_model_without_calibration_says_so_and_a_damaged_one_is_refused(tiny_m
     (calibrated / CONFIDENCE_FILE).write_text('{"sentence": {}}')
     with pytest.raises(ModelError, match=r"confidence\.json is damaged"):
         toolkit.load(calibrated)
+
+
+def test_what_lies_beside_a_translator_is_exported_with_it(calibrated, tiny_model, tmp_path, run):
+    shutil.copytree(tiny_model, calibrated / "names")
+    assert run("export", calibrated, tmp_path / "half", "--to", "toolkit", "--half").code == 0
+    assert Calibration.load(tmp_path / "half") == Calibration.load(calibrated)
+    assert {path.name for path in (tmp_path / "half" / "names").iterdir()} == {
+        path.name for path in tiny_model.iterdir()
+    }

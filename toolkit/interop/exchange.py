@@ -2,10 +2,13 @@
 
 import os
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from toolkit.api import NAMES
+from toolkit.confidence import CONFIDENCE_FILE
 from toolkit.display import counted, short_repr
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, new_directory
@@ -23,6 +26,7 @@ from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import (
     CONFIG_FILE,
+    holds_a_model,
     load_model,
     read_json,
     read_metrics,
@@ -41,6 +45,12 @@ Format = Literal["hugging-face", "ctranslate2", "toolkit"]
 _NO_TEMPLATE = (
     "no chat template is written: a plain one joins all messages to one text, of which this tokenizer, which is from "
     "elsewhere, need not make the tokens that it makes of each message"
+)
+
+
+_CARRIED = (
+    "numbers, addresses and unknown words reach it as letters from U+E000 on, and are put back in what it writes: what "
+    "carries them over (toolkit.tokenization.carrying) stays behind"
 )
 
 
@@ -116,7 +126,10 @@ def export_model(
                 metrics = read_model(model, read_origin) | {"command": shlex.join(command)}  # scores are of floats
             save_model(loaded, new, metrics, half)
             tokenizer.save(new)
+            read_model(model, lambda source: _copy_beside(source, new))
             return Exchanged(loaded, f"a model of this toolkit in {'float16' if half else dtype}", notes)
+        if tokenizer.carrier:
+            notes = [*notes, _CARRIED]
         if to == "ctranslate2":
             ctranslate2.write(loaded, tokenizer, new, half, dtype == "int8")
             return Exchanged(loaded, _ctranslate2_name(loaded), notes + _how_to_tokenize(loaded, tokenizer))
@@ -133,6 +146,14 @@ def export_model(
         if not writes_template(tokenizer, loaded.config):
             notes = [*notes, _NO_TEMPLATE]
     return Exchanged(loaded, name, notes)
+
+
+def _copy_beside(source: Path, new: Path) -> None:
+    """Copy what else lies in the directory of a translator: its calibration, and the model that spells names."""
+    if (source / CONFIDENCE_FILE).is_file():
+        shutil.copyfile(source / CONFIDENCE_FILE, new / CONFIDENCE_FILE)
+    if holds_a_model(source / NAMES):
+        shutil.copytree(source / NAMES, new / NAMES)
 
 
 def _read_ours(directory: Path) -> tuple[Model, Tokenizer, list[str], dict[str, Any]]:
