@@ -36,9 +36,13 @@ def test_the_preset_has_a_shape_and_a_training_and_no_start() -> None:
     assert replace(recipe, reverse=True).languages() == ("ne", "en")
     with pytest.raises(ConfigError, match="leave out --preset"):
         replace(recipe, start="x").check()
+    with pytest.raises(ConfigError, match="--names spells what --carry carries over"):
+        replace(recipe, carry=False, names="x").check()
+    names = Training.read("translation", "program", ["--preset", "names"], "").recipe
+    assert (names.model.d_model, names.mixture, names.carry) == (128, {"everyday:spellings": 1.0}, False)
 
 
-def test_weights_are_those_of_the_pairs_that_are_given(tmp_path: Path, monkeypatch) -> None:
+def test_a_run_has_the_pairs_that_are_given_and_a_model_of_names(tmp_path: Path, tiny_model: Path, monkeypatch) -> None:
     monkeypatch.setattr(translation, "EVERYDAY", {"everyday:typed": 2.0})
     (tmp_path / "own.tsv").write_text(
         "".join(f"{side}\n" for side in ["en\tne", *(f"word {n}\tशब्द {n}" for n in range(50))])
@@ -52,8 +56,11 @@ def test_weights_are_those_of_the_pairs_that_are_given(tmp_path: Path, monkeypat
         model={"vocab_size": 600, "d_model": 16, "num_heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1},
         training={"updates": 1, "workers": 1, "tokens_per_batch": 100, "validate_every": 1},
         num_beams=1,
+        names=str(tiny_model),
         quiet=True,
     )
+    assert (Path(run.path) / "step-000001" / "names" / "config.json").is_file()
+    assert toolkit.load_translator(run).speller is not None
     report = json.loads((Path(run.path) / "data" / "corpus.json").read_text())
     weights = {Path(each["name"]).name: each["weight"] for each in report["sources"] if each["split"] == "train"}
     assert weights == {"own.tsv": 0.5, "everyday:typed": 2.0}

@@ -10,8 +10,10 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from random import Random
+from shutil import copytree
 from typing import Any, ClassVar, Literal
 
+from toolkit.api import NAMES
 from toolkit.data.embedded import embedded
 from toolkit.data.filters import Filters
 from toolkit.data.lines import read_pairs
@@ -25,6 +27,7 @@ from toolkit.errors import ConfigError
 from toolkit.evaluation.scores import bleu_chrf
 from toolkit.models.reward import copy_values
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from toolkit.models.storage import read_model
 from toolkit.recipes.recipe import Recipe, refuse
 from toolkit.recipes.start import (
     Start,
@@ -79,6 +82,11 @@ EVERYDAY_TRAINING = TrainingConfig(
 _BOTH = {"everyday:sentences": 3.0, "everyday:swaps": 1.0, "everyday:grammar": 1.0, "everyday:names": 1.0}
 EVERYDAY, EVERYDAY_REVERSE = _BOTH | {"everyday:typed": 1.5}, _BOTH | {"everyday:worded": 3.0}
 
+# For names and other unknown words, spelled letter by letter.
+NAMES_MODEL = replace(OWN_MODEL, vocab_size=420, split_sentences=False, **SMALL_SHAPE)
+NAMES_MODEL = replace(NAMES_MODEL, embedding_dropout=0.1, activation_dropout=0.2, residual_dropout=0.2)
+NAMES_TRAINING = replace(EVERYDAY_TRAINING, updates=1500, warmup=100, validate_every=300, subword_alpha=0.0)
+
 # For some hundred sentences, in a model that is to keep what it has learned before.
 FINE_TUNING = TrainingConfig(updates=600, tokens_per_batch=1000, learning_rate=3e-3, warmup=50, validate_every=200)
 
@@ -120,8 +128,9 @@ class Settings(Recipe):
     """Column of the source sentences in --data. 1, 2, ... count the columns of a table without a header."""
     target_column: str = "ne"
     """Column of their translations."""
-    preset: Literal["", "everyday"] = ""
-    """everyday: the translator for everyday life, which takes an hour; --source and --data then add to its pairs."""
+    preset: Literal["", "everyday", "names"] = ""
+    """everyday: the translator for everyday life, which takes an hour; names: the small one that spells what it does
+    not know. --source and --data then add to their pairs."""
     weights: tuple[float, ...] = ()
     """Times that a pair is seen in an epoch, one number for each of --source and --data in turn. Default: once."""
     valid_source: tuple[Path, ...] = ()
@@ -143,6 +152,9 @@ class Settings(Recipe):
     carry: bool = False
     """Carry over numbers, addresses of mail and pages, and words that no training pair has, in place of translating
     them. Then every character has a token of its own."""
+    names: str = ""
+    """With --carry, the model that spells unknown words in the other script (see --preset names): it is copied into the
+    best checkpoint."""
     num_beams: int = 4
     """Beams of the final translations; validation decodes greedily."""
     filters: Filters = field(default_factory=Filters)
@@ -160,14 +172,17 @@ class Settings(Recipe):
             config, alpha = config_of_start(name, Seq2SeqConfig), 0.2 if samples_subwords(name) else 0.0
             training = replace(tuned(FINE_TUNING, config), subword_alpha=alpha)
             return cls(start=name, model=config, training=training, valid_lines=50)
+        if given.get("preset") == "everyday":
+            return cls(preset="everyday", carry=True, model=EVERYDAY_MODEL, training=EVERYDAY_TRAINING)
         if given.get("preset"):
-            return cls(preset=given["preset"], carry=True, model=EVERYDAY_MODEL, training=EVERYDAY_TRAINING)
+            return cls(preset="names", model=NAMES_MODEL, training=NAMES_TRAINING)
         return cls(model=OWN_MODEL, training=OWN_TRAINING) if given else cls()
 
     @property
     def mixture(self) -> dict[str, float]:
         """The kinds of embedded pairs that a preset mixes with those that are given, and their weights."""
-        return {} if not self.preset else EVERYDAY_REVERSE if self.reverse else EVERYDAY
+        everyday = EVERYDAY_REVERSE if self.reverse else EVERYDAY
+        return {"": {}, "everyday": everyday, "names": {"everyday:spellings": 1.0}}[self.preset]
 
     def languages(self) -> tuple[str, ...]:
         """Name them by the settings, the ends of file names, as in my.en and my.ne, or the names of columns."""
@@ -189,6 +204,7 @@ class Settings(Recipe):
         both = self.start and self.preset
         named = not self.start and (self.source_language or self.target_language)
         refuse(
+            (self.names and not self.carry, "--names spells what --carry carries over: give both, or none"),
             (both, "--start has a shape and pairs of its own: leave out --preset, and name its pairs by --data"),
             (
                 learned,
@@ -231,6 +247,8 @@ def train(recipe: Settings, command: str = "") -> Run:
             name, pairs = "test", read_pairs(*(corpus / f"test.{side}" for side in sides))
         first = Translator(before.model, tokenizer) if before else None
         recipe.finish(run, tokenizer, lambda model, _: score(recipe, Translator(model, tokenizer), name, pairs, first))
+        for directory in filter(None, (recipe.names and run.named("best"), recipe.names and recipe.export)):
+            read_model(recipe.names, lambda found, to=directory / NAMES: copytree(found, to, dirs_exist_ok=True))
     return run
 
 
@@ -256,7 +274,7 @@ def open_corpus(recipe: Settings) -> tuple[list[PairSource], list[PairSource]]:
     """Find where training and validation pairs are read from."""
     files = recipe.source, recipe.target, (*recipe.data, *recipe.mixture)
     valid_files = recipe.valid_source, recipe.valid_target, recipe.valid_data
-    if recipe.preset and not any(valid_files):
+    if recipe.preset == "everyday" and not any(valid_files):
         valid_files = (), (), ("everyday:sentences",)
     if not any(files):
         mistake = "validation pairs are given without --source or --data: give the training pairs too"
