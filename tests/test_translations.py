@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolkit
+from toolkit.confidence import Calibration, Line
 from toolkit.data.sentences import sentence_ids, sentence_text
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, DataError
@@ -124,3 +125,11 @@ def test_numbers_and_unknown_words_stand_in_the_translation_again(make_model, tm
     assert marked[1] in score.ids
     assert marked[0] in score.ids
     assert pickle.loads(pickle.dumps(tokenizer)).carrier == tokenizer.carrier
+    line = Line([0.0] * 6, [0.0] * 6, 3.0)
+    translator.calibration = Calibration(line, Line([0.0] * 5, [0.0] * 5, 3.0), 0.5, 30, [])
+    whole = translator.translate_n(text, prefix=f"{mark(1)} {mark(0)}", max_new_tokens=4)[0].confidence
+    assert (whole.lost, whole.sentence > 0.9) == (False, True)
+    written = translator.translate_n("Call Lena at 6:45 or 7:15.", prefix=f"{mark(1)} {mark(0)}", max_new_tokens=4)[0]
+    lost = mark(2) not in written.text and "७:१५" not in written.text
+    assert (written.confidence.lost, written.confidence.sentence == 0) == (lost, lost)
+    assert "lost" in written.confidence.to_dict() or not lost

@@ -45,12 +45,14 @@ class Confidence:
     """The probability that a sentence is right, and that of each of its words.
 
     sure: whether the sentence is as probable as those that are called sure. repeats: it says the same over and over.
+    lost: a number, an address or a word that is carried over is missing in it.
     """
 
     sentence: float
     words: list[float]  # one for each word of the translation, as splitting at spaces counts them
     sure: bool
     repeats: bool = False
+    lost: bool = False
 
     __repr__ = short_repr
 
@@ -58,7 +60,7 @@ class Confidence:
         """Give what `toolkit translate --json` prints of it, to four digits."""
         words = [round(each, 4) for each in self.words]
         told = {"confidence": round(self.sentence, 4), "sure": self.sure, "word_confidence": words}
-        return told | ({"repeats": True} if self.repeats else {})
+        return told | {name: True for name in ("repeats", "lost") if getattr(self, name)}
 
 
 def joined_confidence(parts: Sequence[Confidence | None], words: int) -> Confidence | None:
@@ -76,6 +78,7 @@ def joined_confidence(parts: Sequence[Confidence | None], words: int) -> Confide
         listed if len(listed) == words else [],
         all(each.sure for each in known),
         any(each.repeats for each in known),
+        any(each.lost for each in known),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, TypedDict, Unpack, overload
 
-from toolkit.confidence import Calibration, Example
+from toolkit.confidence import Calibration, Confidence, Example
 from toolkit.data.sentences import sentence_text
 from toolkit.decoding import (
     GenerationConfig,
@@ -33,7 +33,7 @@ from toolkit.outputs import (
 )
 from toolkit.text_model import Where, config_of, listed
 from toolkit.tokenization import Tokenizer
-from toolkit.tokenization.carrying import Carried
+from toolkit.tokenization.carrying import Carried, mark
 from toolkit.tokenization.special import EOS
 from toolkit.translation_reader import Prepared, Target, TranslationReader, without_eos
 
@@ -328,13 +328,17 @@ class Translator(TranslationReader):
         for source, items, hypotheses in zip(prepared.sentences, prepared.carried, found, strict=True):
             group = [translation(each, self.tokenizer) for each in hypotheses]
             if self.calibration:
-                group = [replace(each, confidence=self.calibration.of(self.example(source, each))) for each in group]
-            if items:
-                group = [replace(each, text=self._restored(each.text, items)) for each in group]
-            groups.append(group)
+                group = [replace(each, confidence=self._confidence(source, each, items)) for each in group]
+            groups.append([replace(each, text=self._restored(each.text, items)) for each in group])
         if not config.samples:
             groups = [[*islice(distinct(group), config.num_return_sequences)] for group in groups]
         return groups
+
+    def _confidence(self, source: Sequence[int], found: Translation, items: list[Carried]) -> Confidence:
+        """Compute the confidence in a translation with marks: none where one of those of its source is missing."""
+        known = self.calibration.of(self.example(source, found))
+        lost = any(mark(number) not in found.text for number in range(len(items)))
+        return replace(known, sentence=0.0, sure=False, lost=True) if lost else known
 
     def _restored(self, text: str, items: list[Carried]) -> str:
         """Put back what was carried over."""

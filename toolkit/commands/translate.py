@@ -232,9 +232,11 @@ def on_one_line(translation: str) -> str:
 
 
 def doubt(words: Sequence[str], confidence: Confidence) -> str:
-    """Say what is not sure in a translation: that it repeats itself, its words of little confidence, or the whole."""
+    """Say what is not sure in a translation: that it repeats or lacks something, some of its words, or the whole."""
     if confidence.repeats:
         return "it repeats itself"
+    if confidence.lost:
+        return "a number, an address or an unknown word is missing"
     weak = [word for word, each in zip(words, confidence.words, strict=False) if each < DOUBTFUL]
     share = f"right with a probability of {confidence.sentence:.0%}"
     return f"{', '.join(weak)} ({share})" if weak else share
