@@ -208,7 +208,7 @@ class Settings(Recipe):
             (both, "--start has a shape and pairs of its own: leave out --preset, and name its pairs by --data"),
             (
                 learned,
-                "the vocabulary of a model that --start gives is its own: leave out --tokenizer and --carry",
+                "the vocabulary of a model that is given with --start is its own: leave out --tokenizer and --carry",
             ),
             (named, "--source-language and --target-language are for a model that --start gives: leave them out"),
         )
