@@ -13,6 +13,7 @@ from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import holds_a_model, load_model, read_model
 from toolkit.nn.module import Model
 from toolkit.tokenization import IdTokenizer, load_tokenizer
+from toolkit.tokenization.carrying import load_spellings
 
 NAMES = "names"  # directory of a translator's model that writes words in the other script, letter by letter
 
@@ -85,7 +86,7 @@ def with_tokenizer(
 
         found.calibration = Calibration.load(directory)
         if tokenizer.carrier and holds_a_model(directory / NAMES):
-            found.speller = load_translator(directory / NAMES)
+            found.speller, found.spellings = load_translator(directory / NAMES), load_spellings(directory / NAMES)
     return found
 
 

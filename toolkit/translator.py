@@ -33,7 +33,7 @@ from toolkit.outputs import (
 )
 from toolkit.text_model import Where, config_of, listed
 from toolkit.tokenization import Tokenizer
-from toolkit.tokenization.carrying import Carried, mark
+from toolkit.tokenization.carrying import Carried, joined, mark
 from toolkit.tokenization.special import EOS
 from toolkit.translation_reader import Prepared, Target, TranslationReader, without_eos
 
@@ -82,11 +82,13 @@ class Translator(TranslationReader):
         self._packed, self._shared = PackedWeights(), {}
         self.calibration: Calibration | None = None  # what its probabilities mean, where it was calibrated
         self.speller: Translator | None = None  # writes unknown words in the other script, where there is one
+        self.spellings: dict[str, str] = {}  # of words that need no speller
 
     def __reduce__(self) -> tuple:
         """Pickle and copy as `TranslationReader` does, with what belongs to the model."""
         kind, arguments, state = super().__reduce__()
-        return kind, arguments, state | {"calibration": self.calibration, "speller": self.speller}
+        own = {name: getattr(self, name) for name in ("calibration", "speller", "spellings")}
+        return kind, arguments, state | own
 
     @overload
     def translate(
@@ -346,10 +348,11 @@ class Translator(TranslationReader):
         return carrier.restored(text, items, self.spell) if carrier else text
 
     def spell(self, word: str) -> str:
-        """Write a word in the script of the translations, by the model of names, letter by letter; else as it is."""
+        """Write a word in the script of the translations: as it is known, else letter by letter, else as it is."""
         if self.speller is None:
             return word
-        found = "".join(self.speller.translate(" ".join(word.lower()), split_sentences=False).split())
+        found = self.spellings.get(word.lower())
+        found = found or joined(self.speller.translate(" ".join(word.lower()), split_sentences=False))
         return found[:1].upper() + found[1:]
 
     def example(self, source: Sequence[int], found: Translation) -> Example:

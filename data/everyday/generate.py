@@ -22,6 +22,8 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 
 from data import command
@@ -40,6 +42,9 @@ OTHER_NUMBERS = 4  # times that a sentence with digits is said again with others
 TESTED_IN = 3  # sentences for each name of the test
 PLACE_OF = {"given": "{person}", "nepali": "{person}", "family": "{family}"}  # of other kinds, {place}
 DEVANAGARI = str.maketrans("0123456789", "०१२३४५६७८९")
+ENDINGS = "ले|को|का|की|लाई|मा|बाट|सँग|देखि|सम्म|हरू|भन्दा|तिर|पनि|कै|जी"  # what is written together with a name
+FEW = 10  # sentences with a name, fewer than which teach it to nobody
+LATIN = re.compile("[A-Za-zÀ-ɏ]+")
 PLACES = re.compile(r"\{\w+\}")
 NUMBER = re.compile(r"[0-9][0-9,.:/-]*[0-9]|[0-9]")
 ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
@@ -101,6 +106,38 @@ def with_marks(carriers: Pairs, names: Iterable[Name], pairs: Pairs) -> Pairs:
             spelled = [each for each in of_latin[match[0]] if nepali.count(each) == 1]
             if spelled and english.count(match[0]) == 1:
                 found.append((english.replace(match[0], MARK), nepali.replace(spelled[0], MARK)))
+    return found
+
+
+def spelling_of(devanagari: Iterable[str]) -> re.Pattern[str]:
+    """Find a name in a Nepali sentence, in any of its spellings and with what is written together with it."""
+    return re.compile(rf"(?<![\u0900-\u0963])(?:{'|'.join(devanagari)})(?={ENDINGS}|[^\u0900-\u0963]|$)")
+
+
+def without_rare_names(entries: Iterable[Entry], names: Iterable[Name], others: Iterable[str]) -> list[Entry]:
+    """Put a mark in the place of a name that few sentences have: nobody learns to spell it from so few.
+
+    A word that also stands in lower case is no name alone. What has the name on one side alone is left out.
+
+    others: further English sentences that are taught.
+    """
+    entries = list(entries)
+    seen = Counter(word for text in chain(others, *(each.english for each in entries)) for word in LATIN.findall(text))
+    rare = {
+        each.latin: each.devanagari for each in names if 0 < seen[each.latin] < FEW and not seen[each.latin.lower()]
+    }
+    found = []
+    for entry in entries:
+        here = rare.keys() & {*LATIN.findall(entry.english[0])}
+        for name in here:
+            finders = re.compile(rf"\b{name}\b"), spelling_of(rare[name])
+            sides = [
+                [finder.sub(MARK, text) for text in side if len(finder.findall(text)) == 1]
+                for finder, side in zip(finders, entry[:2], strict=True)
+            ]
+            entry = Entry(*sides, entry.topic)
+        if len(here) < 2 and entry.english and entry.nepali:
+            found.append(entry)
     return found
 
 
@@ -168,11 +205,11 @@ def references(entries: list[Entry], nepali: bool) -> str:
 
 def texts() -> Iterator[tuple[str, str]]:
     """The name and the contents of every file."""
-    by_hand, tests = tables.sentences(), {name: tables.held_out(name) for name in ("valid", "test")}
+    whole, tests = tables.sentences(), {name: tables.held_out(name) for name in ("valid", "test")}
     known = [entry for entries in tests.values() for entry in entries]
     from_grammars = taught_by_en_ne() + grammar.pairs()
     taught = Counter(
-        word for pair in said(by_hand) + worded(by_hand) + from_grammars for text in pair for word in tables.words(text)
+        word for pair in said(whole) + worded(whole) + from_grammars for text in pair for word in tables.words(text)
     )
     names = tables.names()
     tested = tables.tested_names(names, set(taught))
@@ -180,6 +217,8 @@ def texts() -> Iterator[tuple[str, str]]:
     rng = random.Random(f"{SEED} names")
     carriers = tables.carriers()
     others = [name for name in names if name not in tested]
+    free = (each._replace(english=[one for one in each.english if not held.has(one, each.nepali[0])]) for each in whole)
+    by_hand = without_rare_names(filter(itemgetter(0), free), others, (english for english, _ in from_grammars))
     kinds = {
         "sentences": said(by_hand),
         "typed": typed(by_hand, random.Random(f"{SEED} typed")),
@@ -187,7 +226,7 @@ def texts() -> Iterator[tuple[str, str]]:
         "swaps": swaps.said_of_others(by_hand, OTHER_THINGS, random.Random(f"{SEED} swaps"))
         + swaps.joined(by_hand, len(by_hand) // 2, random.Random(f"{SEED} joined")),
         "grammar": from_grammars,
-        "names": with_marks(carriers, others, said(by_hand)) + with_other_numbers(said(by_hand), rng),
+        "names": with_marks(carriers, others, said(whole)) + with_other_numbers(said(by_hand), rng),
         "spellings": spelled(others),
     }
     for name, pairs in kinds.items():

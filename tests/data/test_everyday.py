@@ -10,6 +10,7 @@ import pytest
 
 from data.en_ne.surface import fold, fold_nepali
 from data.everyday import check, generate, real, swaps, tables
+from data.everyday.generate import MARK, without_rare_names
 from data.everyday.tables import Entry, HeldOut, Name
 from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
@@ -190,3 +191,20 @@ def test_two_statements_become_one_and_keep_what_they_say():
     assert ("I know, but it rains a lot.", "मलाई थाहा छ, तर धेरै पानी पर्छ।") in found
     assert ("It rains a lot because I know.", "धेरै पानी पर्छ किनभने मलाई थाहा छ।") in found
     assert len(found) == 2 * len(swaps.CONJUNCTIONS)
+
+
+def test_a_name_that_few_sentences_have_gives_way_to_a_mark():
+    names = [Name("given", "Peter", ["पिटर"]), Name("given", "Hope", ["होप"]), Name("place", "Rome", ["रोम"])]
+    entries = [
+        Entry(["Call Peter.", "Ring Peter up."], ["पिटरलाई फोन गर्नुहोस्।", "पिटर दाइलाई फोन गर्नुहोस्।"], "phone"),
+        Entry(["I hope so, Hope."], ["आशा छ, होप।"], "feelings"),
+        Entry(["Rome is old.", "It is an old city."], ["रोम पुरानो छ।", "यो सहर पुरानो छ।"], "travel"),
+        Entry(["Peter is here."], ["पिटरसन यहाँ छ।"], "family"),
+    ]
+    found = without_rare_names(entries, names, [])
+    assert found == [
+        Entry([f"Call {MARK}.", f"Ring {MARK} up."], [f"{MARK}लाई फोन गर्नुहोस्।", f"{MARK} दाइलाई फोन गर्नुहोस्।"], "phone"),
+        entries[1],
+        Entry([f"{MARK} is old."], [f"{MARK} पुरानो छ।"], "travel"),
+    ]
+    assert without_rare_names(entries, names, ["Peter, Peter, Peter, Peter, Peter, Peter, Peter!"])[0] == entries[0]

@@ -1,6 +1,8 @@
 """The preset everyday: which pairs it mixes, and how a small run of it goes."""
 
 import json
+import pickle
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from toolkit.commands.train import Training
 from toolkit.errors import ConfigError
 from toolkit.recipes import translation
 from toolkit.recipes.translation import EVERYDAY_MODEL, EVERYDAY_TRAINING, Settings, open_corpus
+from toolkit.tokenization.carrying import load_spellings, save_spellings
 
 
 def test_the_preset_mixes_its_pairs_with_those_that_are_given(tmp_path: Path) -> None:
@@ -44,6 +47,9 @@ def test_the_preset_has_a_shape_and_a_training_and_no_start() -> None:
 
 def test_a_run_has_the_pairs_that_are_given_and_a_model_of_names(tmp_path: Path, tiny_model: Path, monkeypatch) -> None:
     monkeypatch.setattr(translation, "EVERYDAY", {"everyday:typed": 2.0})
+    speller = shutil.copytree(tiny_model, tmp_path / "speller")
+    (speller / "training").mkdir()  # as in the checkpoint of a run
+    save_spellings(speller, [("j o h n", "ज ो न"), ("a n n", "ए न"), ("a n n", "आ न")])
     (tmp_path / "own.tsv").write_text(
         "".join(f"{side}\n" for side in ["en\tne", *(f"word {n}\tशब्द {n}" for n in range(50))])
     )
@@ -56,11 +62,35 @@ def test_a_run_has_the_pairs_that_are_given_and_a_model_of_names(tmp_path: Path,
         model={"vocab_size": 600, "d_model": 16, "num_heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1},
         training={"updates": 1, "workers": 1, "tokens_per_batch": 100, "validate_every": 1},
         num_beams=1,
-        names=str(tiny_model),
+        names=str(speller),
         quiet=True,
     )
-    assert (Path(run.path) / "step-000001" / "names" / "config.json").is_file()
-    assert toolkit.load_translator(run).speller is not None
+    names = Path(run.path) / "step-000001" / "names"
+    assert (names / "config.json").is_file()
+    assert not (names / "training").exists()
+    translator = toolkit.load_translator(run)
+    assert translator.speller is not None
+    assert [translator.spell(word) for word in ("JOHN", "जोन")] == ["जोन", translator.spell("जोन")]
+    assert pickle.loads(pickle.dumps(translator)).spellings == translator.spellings == {"john": "जोन", "ann": "एन"}
     report = json.loads((Path(run.path) / "data" / "corpus.json").read_text())
     weights = {Path(each["name"]).name: each["weight"] for each in report["sources"] if each["split"] == "train"}
     assert weights == {"own.tsv": 0.5, "everyday:typed": 2.0}
+
+
+def test_a_run_of_names_keeps_the_spellings_that_it_has_read(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(Settings, "mixture", {})
+    (tmp_path / "own.tsv").write_text(
+        "".join(f"{line}\n" for line in ["en\tne", *["j o h n\tज ो न", "a n n\tए न"] * 20])
+    )
+    run = toolkit.train(
+        "translation",
+        run=tmp_path / "run",
+        preset="names",
+        data=str(tmp_path / "own.tsv"),
+        valid_lines=2,
+        model={"vocab_size": 280, "d_model": 16, "num_heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1},
+        training={"updates": 1, "workers": 1, "tokens_per_batch": 100, "validate_every": 1},
+        num_beams=1,
+        quiet=True,
+    )
+    assert load_spellings(Path(run.path) / "step-000001") == {"john": "जोन", "ann": "एन"}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import ModelError
-from toolkit.tokenization.carrying import FILE, MARKS, Carried, Carrier, mark, masked_pair
+from toolkit.tokenization.carrying import FILE, MARKS, SPELLINGS, Carried, Carrier, load_spellings, mark, masked_pair
 
 ENGLISH = Carrier.of(
     ["Call me at home.", "He and I stop the big dog.", "They try to write a book."], ["मलाई घरमा फोन गर्नुहोस्।"]
@@ -108,3 +108,11 @@ def test_it_lies_in_the_directory_of_a_model(tmp_path):
         (tmp_path / FILE).write_bytes(damage)
         with pytest.raises(ModelError, match=r"words\.txt is damaged"):
             Carrier.load(tmp_path)
+
+
+def test_a_damaged_list_of_spellings_is_refused(tmp_path):
+    assert load_spellings(tmp_path) == {}
+    for damage in b"john\n", b"a\tb\tc\n", b"\xff\n":
+        (tmp_path / SPELLINGS).write_bytes(damage)
+        with pytest.raises(ModelError, match=r"spellings\.tsv is damaged"):
+            load_spellings(tmp_path)

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from random import Random
-from shutil import copytree
+from shutil import copytree, ignore_patterns
 from typing import Any, ClassVar, Literal
 
 from toolkit.api import NAMES
@@ -39,7 +39,7 @@ from toolkit.recipes.start import (
     tuned,
 )
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
-from toolkit.tokenization.carrying import Carrier
+from toolkit.tokenization.carrying import Carrier, save_spellings
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.task import Evaluation, Evaluator
@@ -70,7 +70,7 @@ EVERYDAY_MODEL = Seq2SeqConfig(
     vocab_size=8000, ignore_case=True, embedding_dropout=0.2, activation_dropout=0.2, residual_dropout=0.2
 )
 EVERYDAY_TRAINING = TrainingConfig(
-    updates=7000,
+    updates=5000,
     tokens_per_batch=2000,
     optimizer="muon",
     learning_rate=5e-3,
@@ -79,13 +79,15 @@ EVERYDAY_TRAINING = TrainingConfig(
     subword_alpha=0.3,
 )
 # Its kinds of pairs, and how often each is seen in an epoch; what was typed in a hurry is only read.
-_BOTH = {"everyday:sentences": 3.0, "everyday:swaps": 1.0, "everyday:grammar": 1.0, "everyday:names": 1.0}
+_BOTH = {"everyday:sentences": 3.0, "everyday:swaps": 1.0, "everyday:grammar": 1.0, "everyday:names": 2.0}
 EVERYDAY, EVERYDAY_REVERSE = _BOTH | {"everyday:typed": 1.5}, _BOTH | {"everyday:worded": 3.0}
 
 # For names and other unknown words, spelled letter by letter.
 NAMES_MODEL = replace(OWN_MODEL, vocab_size=420, split_sentences=False, **SMALL_SHAPE)
-NAMES_MODEL = replace(NAMES_MODEL, embedding_dropout=0.1, activation_dropout=0.2, residual_dropout=0.2)
+NAMES_MODEL = replace(NAMES_MODEL, embedding_dropout=0.1, activation_dropout=0.3, residual_dropout=0.3)
 NAMES_TRAINING = replace(EVERYDAY_TRAINING, updates=1500, warmup=100, validate_every=300, subword_alpha=0.0)
+
+NOT_NAMES = ignore_patterns("training")  # what a checkpoint keeps for going on
 
 # For some hundred sentences, in a model that is to keep what it has learned before.
 FINE_TUNING = TrainingConfig(updates=600, tokens_per_batch=1000, learning_rate=3e-3, warmup=50, validate_every=200)
@@ -247,8 +249,11 @@ def train(recipe: Settings, command: str = "") -> Run:
             name, pairs = "test", read_pairs(*(corpus / f"test.{side}" for side in sides))
         first = Translator(before.model, tokenizer) if before else None
         recipe.finish(run, tokenizer, lambda model, _: score(recipe, Translator(model, tokenizer), name, pairs, first))
-        for directory in filter(None, (recipe.names and run.named("best"), recipe.names and recipe.export)):
-            read_model(recipe.names, lambda found, to=directory / NAMES: copytree(found, to, dirs_exist_ok=True))
+        for directory in filter(None, (run.named("best"), recipe.export)):
+            if recipe.preset == "names":
+                save_spellings(directory, chain(*map(corpus.example_texts, ("train", "valid"))))
+            if recipe.names:
+                read_model(recipe.names, partial(copytree, dst=directory / NAMES, dirs_exist_ok=True, ignore=NOT_NAMES))
     return run
 
 
