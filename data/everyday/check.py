@@ -111,17 +111,18 @@ def near_ones(texts: list[str]) -> int:
     """Count the texts that one before them is similar to, above NEAR.
 
     Above 0.9, nine letters in ten are in common, and of the n-grams of either still more than half. So their rarer
-    halves have one in common: only such texts are compared.
+    halves have one in common: only such texts are compared, and of these those of about the same length.
     """
     every = [{text[begin : begin + LETTERS] for begin in range(max(1, len(text) - LETTERS + 1))} for text in texts]
     seen = Counter(gram for grams in every for gram in grams)
-    places: dict[str, list[int]] = defaultdict(list)
+    places: dict[tuple[str, int], list[int]] = defaultdict(list)  # by n-gram and length
     count = 0
     for place, (text, grams) in enumerate(zip(texts, every, strict=True)):
         rarer = sorted(grams, key=lambda gram: (seen[gram], gram))[: (len(grams) + 1) // 2]
-        others = {other for gram in rarer for other in places[gram]}
+        lengths = range(int(len(text) * NEAR / (2 - NEAR)), int(len(text) * (2 - NEAR) / NEAR) + 1)
+        others = {other for gram in rarer for length in lengths for other in places.get((gram, length), ())}
         for gram in rarer:
-            places[gram].append(place)
+            places[gram, len(text)].append(place)
         alike = (texts[other] for other in others if len(grams & every[other]) > len(grams) / 2)
         count += any(SequenceMatcher(None, text, other, autojunk=False).ratio() > NEAR for other in alike)
     return count
