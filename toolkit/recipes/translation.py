@@ -70,12 +70,12 @@ EVERYDAY_MODEL = Seq2SeqConfig(
     vocab_size=8000, ignore_case=True, embedding_dropout=0.2, activation_dropout=0.2, residual_dropout=0.2
 )
 EVERYDAY_TRAINING = TrainingConfig(
-    updates=5000,
+    updates=4400,
     tokens_per_batch=2000,
     optimizer="muon",
     learning_rate=5e-3,
     warmup=200,
-    validate_every=1000,
+    validate_every=1100,
     subword_alpha=0.3,
 )
 # Its kinds of pairs, and how often each is seen in an epoch; what was typed in a hurry is only read.
@@ -85,7 +85,7 @@ EVERYDAY, EVERYDAY_REVERSE = _BOTH | {"everyday:typed": 1.5}, _BOTH | {"everyday
 # For names and other unknown words, spelled letter by letter.
 NAMES_MODEL = replace(OWN_MODEL, vocab_size=420, split_sentences=False, **SMALL_SHAPE)
 NAMES_MODEL = replace(NAMES_MODEL, embedding_dropout=0.1, activation_dropout=0.3, residual_dropout=0.3)
-NAMES_TRAINING = replace(EVERYDAY_TRAINING, updates=1500, warmup=100, validate_every=300, subword_alpha=0.0)
+NAMES_TRAINING = replace(EVERYDAY_TRAINING, updates=2500, warmup=100, validate_every=300, subword_alpha=0.0)
 
 NOT_NAMES = ignore_patterns("training")  # what a checkpoint keeps for going on
 
