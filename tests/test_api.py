@@ -78,7 +78,7 @@ def test_settings_are_those_of_a_config_or_change_one(translator):
 
 
 def test_a_translation_has_no_bad_word():
-    model = toolkit.load("en-ne")
+    model = toolkit.load("en-ne-small")
     free = model.translate("I am a boy", num_beams=2)
     assert "केटा" in free
     for chosen in {}, {"num_beams": 2}, {"do_sample": True}:
@@ -242,6 +242,6 @@ def test_a_policy_with_the_tokenizer_of_another_is_refused(tiny_gpt, tmp_path):
 
 
 def test_a_program_that_leaves_its_workers_open_ends():
-    program = "import toolkit; model = toolkit.load('en-ne'); print(model.translate(['a', 'b'], workers=2))"
+    program = "import toolkit; model = toolkit.load('en-ne-small'); print(model.translate(['a', 'b'], workers=2))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.startswith("[")

@@ -114,7 +114,7 @@ WIDE = {"temperature": 1.23, "top_k": 3, "top_p": 0.5, "min_p": 0.25, "max_new_t
         (lambda: toolkit.nn.layers.Linear(3, 2).weight, "<Parameter: (3, 2)>"),
         (lambda: toolkit.nn.memory.Pool(), "<Pool: 0 bytes>"),
         (lambda: toolkit.data.Example([5] * 99, [6]), "Example(source=99 items, target=[6])"),
-        (lambda: toolkit.load("en-ne").model.config, "Seq2SeqConfig(vocab_size=2000, d_model=128, num_heads=4, "),
+        (lambda: toolkit.load("en-ne-small").model.config, "Seq2SeqConfig(vocab_size=2000, d_model=128, num_heads=4, "),
     ],
 )
 def test_what_is_shown(make, shown):

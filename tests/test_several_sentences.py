@@ -31,7 +31,7 @@ def expected(text, translate):
 
 
 def test_fifty_paragraphs_keep_all_that_stands_between_their_sentences():
-    model = toolkit.load_translator("en-ne")
+    model = toolkit.load_translator("en-ne-small")
     settings = {"max_new_tokens": 10}  # it knows no Nepali, and would go on
     sentences = [*dict.fromkeys(each for text in paragraphs() for each in marked(text).sentences)]
     one_by_one = model.translate(sentences, split_sentences=False, batch_size=1, **settings)

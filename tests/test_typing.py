@@ -71,7 +71,7 @@ from toolkit.outputs import Continuation
 from toolkit.outputs import Translation
 from toolkit.training.run import Run
 
-model = toolkit.load_translator("en-ne")
+model = toolkit.load_translator("en-ne-small")
 assert_type(model, toolkit.Translator)
 assert_type(model.translate("a", num_beams=4), str)
 assert_type(model.translate(["a"], num_beams=4), list[str])
@@ -80,7 +80,7 @@ assert_type(model.score(["a"], [[1, 2]]), list[Translation])
 stories = toolkit.load_language_model("stories")
 assert_type(stories.generate(iter(["a"]), top_p=0.9), list[str])
 assert_type(stories.generate_n("a"), list[Continuation])
-assert_type(toolkit.load("en-ne"), toolkit.Translator | toolkit.LanguageModel)
+assert_type(toolkit.load("en-ne-small"), toolkit.Translator | toolkit.LanguageModel)
 assert_type(toolkit.train("language-model", text="a.txt", training={"updates": 2}), Run)
 assert_type(toolkit.train("chat", seeds=[1, 2]), list[Run])
 assert_type(toolkit.load(toolkit.train("translation")), toolkit.Translator | toolkit.LanguageModel)

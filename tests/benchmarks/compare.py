@@ -67,7 +67,7 @@ def main() -> None:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=Path, nargs=2, metavar=("SOURCE", "TARGET"), help="aligned lines to train on")
-    parser.add_argument("--translator", default="en-ne", help="the trained model that decodes")
+    parser.add_argument("--translator", default="en-ne-small", help="the trained model that decodes")
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what it translates: the first 64 lines")
     parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help="train, decode, generate, or more exactly")
     parser.add_argument("--skip", nargs="+", default=[], choices=SIDES, help="leave out these sides")

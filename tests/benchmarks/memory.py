@@ -1,6 +1,6 @@
 """Memory of the toolkit beside CTranslate2: of a loaded translator, and of a file that it translates.
 
-    python tests/benchmarks/memory.py en-ne checkpoints/trained
+    python tests/benchmarks/memory.py en-ne-small checkpoints/trained
 
 Every side is a process of its own, of one worker with one thread. Memory is what it has above its imports and no file
 stands behind, in MB: once the model is loaded, and the highest while all sentences are translated, 64 at a time.

@@ -18,10 +18,10 @@ CASES = {
     "toolkit train lang": "language-model",
     "toolkit train translation --training.updates 5 --training.lea": "--training.learning-rate",
     "toolkit translate --num-b": "--num-beams",
-    "toolkit translate hello --model en": "en-ne",
+    "toolkit translate hello --model en": "en-ne en-ne-small",
     "toolkit generate --model stories": "stories stories-ne",
     "toolkit translate --long-lines s": "skip",
-    "toolkit export en-ne there --to c": "ctranslate2",
+    "toolkit export en-ne-small there --to c": "ctranslate2",
     "toolkit info st": "stories stories-ne",
     "toolkit completion z": "zsh",
     "toolkit translate --file l": "",  # a name of a file, which bash completes by itself

@@ -192,14 +192,14 @@ def test_a_module_that_showed_nothing_is_told(tokenizer):
         reading.recorder.found(own.model.trunk.decoder.norm, "output")
 
 
-@pytest.mark.parametrize(("name", "text"), [("en-ne", "I am a boy."), ("stories", "Once upon a time")])
+@pytest.mark.parametrize(("name", "text"), [("en-ne-small", "I am a boy."), ("stories", "Once upon a time")])
 def test_shipped_models(name, text):
     page = ExplainAttention(text=text, model=name, layer=2, head=3).page()
     is_shown(page)
     assert not page.cut
     last = page.sections[-1].blocks[-1]
     assert isinstance(last, Table)
-    if name == "en-ne":  # the translation is what the model finds most probable, step by step
+    if name == "en-ne-small":  # the translation is what the model finds most probable, step by step
         assert [row[1] for row in last.rows] == [row[3] for row in last.rows]
         assert [row[0] for row in last.rows][1:] == [row[3] for row in last.rows][:-1]
         assert load(name).translate(text) == "".join(row[3] for row in last.rows[:-1]).replace("␣", " ").strip()
@@ -210,13 +210,13 @@ def test_the_command(capsys, tmp_path):
     page = capsys.readouterr().out
     assert "with 1,181,696 parameters" in page
     assert "Document" not in page  # nobody who asks for a sentence has the documents
-    assert main(["explain", "attention", "I am a boy", "--model", "en-ne"]) == 0
+    assert main(["explain", "attention", "I am a boy", "--model", "en-ne-small"]) == 0
     assert capsys.readouterr().out == page
     assert main(["explain", "attention", "--documents"]) == 0
     assert "(2.381, 3.079, 2.505)" in capsys.readouterr().out
     page = tmp_path / "page.html"
     assert (
-        main(["explain", "attention", "I am boy", "--model", "en-ne", "--target", "म केटा हुँ", "--html", str(page)]) == 0
+        main(["explain", "attention", "I am boy", "--model", "en-ne-small", "--target", "म केटा हुँ", "--html", str(page)]) == 0
     )
     assert "केटा" in page.read_text("utf-8")
     capsys.readouterr()

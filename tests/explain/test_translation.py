@@ -35,7 +35,7 @@ def models():
 
 @pytest.fixture(scope="module")
 def translator():
-    return load("en-ne")
+    return load("en-ne-small")
 
 
 def watched(model, config, count=SIZE, source=(17, 25, 20, 28)):

@@ -107,7 +107,7 @@ def test_a_long_sentence_is_cut_and_the_page_says_so():
 def test_the_example_has_one_layer_and_one_head():
     from toolkit.commands.explain import ExplainAttention
 
-    for chosen in ({"head": 2}, {"layer": 2}, {"model": "en-ne"}):
+    for chosen in ({"head": 2}, {"layer": 2}, {"model": "en-ne-small"}):
         with pytest.raises(ConfigError, match="one head"):
             ExplainAttention(documents=True, **chosen).page()
     assert document(ExplainAttention(documents=True).page()) == document(worked_page())

@@ -2,7 +2,7 @@
 
 1. The fixtures: the same answers as are stored, and `from_pretrained` computes what was stored.
 2. Exported: random models of ours over their options compute the same in both libraries, and searches find the same.
-3. Shipped: what en-ne translates and what the story models write, text by text.
+3. Shipped: what en-ne-small translates and what the story models write, text by text.
 """
 
 import tempfile

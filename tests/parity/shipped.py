@@ -28,7 +28,7 @@ Search = Callable[[list[str], int], list[str]]
 def compare(scratch: Path) -> Iterator[tuple[bool, str]]:
     """One line for each model, library and search."""
     for name, texts in (
-        ("en-ne", read_lines(embedded("en_ne") / "test.en")[:: 1000 // _COUNT]),
+        ("en-ne-small", read_lines(embedded("en_ne") / "test.en")[:: 1000 // _COUNT]),
         ("stories", _beginnings("en")),
         ("stories-ne", _beginnings("ne")),
     ):

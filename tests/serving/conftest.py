@@ -108,7 +108,7 @@ def server() -> Iterator[Served]:
     """Serve all shipped models, without keys."""
     for name in _LIBRARIES:
         pytest.importorskip(name)
-    served = Served("en-ne", "chat", "stories", "stories-ne").opened()
+    served = Served("en-ne-small", "chat", "stories", "stories-ne").opened()
     yield served
     code, _, errors = served.end()
     assert (code, errors) == (0, "")

@@ -29,7 +29,7 @@ from tests.serving.client import Answer, Connection
 from tests.serving.mix import Case, mixed
 from tests.serving.served import Served, State
 
-MODELS = ("en-ne", "stories", "chat")
+MODELS = ("en-ne-small", "stories", "chat")
 LEAVING, HOSTILE = 0.1, 0.05
 THREADS = min(32, (os.cpu_count() or 1) + 4)
 _WATCH = 5.0  # seconds between two looks at the processes

@@ -1,4 +1,4 @@
-"""Requests of all kinds, drawn from a seed: what a server of en-ne, stories and chat is asked by the programs here."""
+"""Requests of all kinds, drawn from a seed: what a server of en-ne-small, stories and chat is asked by the programs here."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -188,7 +188,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=200, help="for each model, and through HTTP")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--models", nargs="*", default=["stories", "chat", "en-ne"])
+    parser.add_argument("--models", nargs="*", default=["stories", "chat", "en-ne-small"])
     parser.add_argument("--without", nargs="*", default=[], help="parts of paths that are not asked")
     parser.add_argument("--no-http", action="store_true")
     arguments = parser.parse_args()

@@ -229,9 +229,9 @@ def test_models_are_listed_with_what_they_are(server):
     status, answer, _ = server.ask("/v1/models")
     assert (status, answer["object"]) == (200, "list")
     found = {each["id"]: each for each in answer["data"]}
-    kinds = {"en-ne": "translator", "chat": "chat", "stories": "language-model", "stories-ne": "language-model"}
+    kinds = {"en-ne-small": "translator", "chat": "chat", "stories": "language-model", "stories-ne": "language-model"}
     assert {name: each["kind"] for name, each in found.items()} == kinds
-    assert (found["en-ne"]["languages"], found["en-ne"]["max_length"]) == (["en", "ne"], 256)
+    assert (found["en-ne-small"]["languages"], found["en-ne-small"]["max_length"]) == (["en", "ne"], 256)
     for name, each in found.items():
         assert (each["object"], each["owned_by"], each["ready"]) == ("model", "toolkit", True)
         assert each["parameters"] > 0
@@ -258,4 +258,4 @@ def test_tokens_of_texts_messages_and_ids(server, stories):
     info = server.ask("/tokenizer_info?model=stories")[1]
     for name, number in (("bos_token", BOS), ("eos_token", 3)):
         assert server.ask("/tokenize", {"model": "stories", "prompt": info[name]})[1]["tokens"] == [number]
-    assert server.ask("/tokenize", {"model": "en-ne", "prompt": "Hello"})[1]["count"] > 0
+    assert server.ask("/tokenize", {"model": "en-ne-small", "prompt": "Hello"})[1]["count"] > 0

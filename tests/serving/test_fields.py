@@ -229,7 +229,7 @@ def test_models_are_found_or_named(server, path):
     _, least, _ = ENDPOINTS.get(path) or ENDPOINTS[f"/v1{path}"]
     status, answer, _ = server.ask(path, {"model": "storys", **least})
     assert (status, answer["error"]["code"], answer["error"]["param"]) == (404, "model_not_found", "model")
-    assert "did you mean stories? There are en-ne, chat, stories, stories-ne" in answer["error"]["message"]
+    assert "did you mean stories? There are en-ne-small, chat, stories, stories-ne" in answer["error"]["message"]
     status, answer, _ = server.ask(path, least)
     if path == "/v1/chat/completions":  # one model chats
         assert (status, answer["model"]) == (200, "chat")
@@ -240,8 +240,8 @@ def test_models_are_found_or_named(server, path):
 
 def test_models_of_another_kind_are_asked_elsewhere(server):
     for path, model, words in (
-        ("/v1/completions", "en-ne", "translates: POST /translate"),
-        ("/v1/chat/completions", "en-ne", "translates: POST /translate"),
+        ("/v1/completions", "en-ne-small", "translates: POST /translate"),
+        ("/v1/chat/completions", "en-ne-small", "translates: POST /translate"),
         ("/v1/chat/completions", "stories", "was not taught to converse: POST /v1/completions"),
     ):
         status, answer, _ = server.ask(path, {**ENDPOINTS[path][1], "model": model})

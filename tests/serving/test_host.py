@@ -176,7 +176,7 @@ def test_the_reader_has_no_weights_and_reads_as_the_model(tiny_gpt, tiny_model, 
     assert (writer.facts["dtype"], writer.facts["max_length"]) == ("float32", 32)
     translator = Host(tiny_model)
     assert (translator.kind, translator.ready, translator.name) == ("translator", False, "tiny")
-    assert Host("en-ne").languages == ["en", "ne"]
+    assert Host("en-ne-small").languages == ["en", "ne"]
     assert Host(make_gpt(tmp_path / "chat", ByteTokenizer(), template="control")).kind == "chat"
     policy = ActorCritic(replace(writer.reader.model.config))
     policy.allocate()

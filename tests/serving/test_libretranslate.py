@@ -33,7 +33,7 @@ FIELDS = {
     "format": (["text", "html"], [*NOT_TEXT, "markdown"]),
     "alternatives": ([0, 2], [*NOT_WHOLE, -1, 16, 10_000]),
     "api_key": (["", "any"], NOT_TEXT),
-    "model": (["en-ne"], [*NOT_TEXT, "stories", "fr-de"]),
+    "model": (["en-ne-small"], [*NOT_TEXT, "stories", "fr-de"]),
     "details": ([True, False], NOT_A_FLAG),
     "num_beams": ([1, 3], [*NOT_WHOLE, 0, 17]),
     "length_penalty": ([0, 2.0], [*NOT_A_NUMBER, 101]),
@@ -57,7 +57,7 @@ FIELDS = {
 
 @pytest.fixture(scope="module")
 def translator():
-    return load_translator("en-ne")
+    return load_translator("en-ne-small")
 
 
 def refused(server, body, **headers):
@@ -232,7 +232,7 @@ def test_languages_and_settings_are_told(server):
         {"code": "ne", "name": "Nepali", "targets": []},
     ]
     assert server.ask("/languages")[1] == server.ask("/languages", {})[1] == expected
-    assert server.ask("/languages?model=en-ne")[1] == expected
+    assert server.ask("/languages?model=en-ne-small")[1] == expected
     assert server.ask("/languages", {"model": "stories"})[0] == server.ask("/languages?source=en")[0] == 400
     settings = server.ask("/frontend/settings")[1]
     assert settings["language"] == {
@@ -321,7 +321,7 @@ def test_languages_choose_the_model():
 
 
 def figure(server, name):
-    return float(re.search(rf'^{name}{{model="en-ne"}} (\S+)', server.ask("/metrics")[1], re.MULTILINE)[1])
+    return float(re.search(rf'^{name}{{model="en-ne-small"}} (\S+)', server.ask("/metrics")[1], re.MULTILINE)[1])
 
 
 def test_nothing_is_translated_for_a_client_that_has_left(server):

@@ -27,7 +27,7 @@ def expected():
 
 def test_models(client):
     found = client.models.list().data
-    assert [each.id for each in found] == ["en-ne", "chat", "stories", "stories-ne"]
+    assert [each.id for each in found] == ["en-ne-small", "chat", "stories", "stories-ne"]
     assert client.models.retrieve("chat").model_extra["kind"] == "chat"
 
 

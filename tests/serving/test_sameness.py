@@ -10,7 +10,7 @@ from toolkit.decoding import ContinuationConfig
 from toolkit.decoding.continuous import Request
 
 
-@pytest.mark.parametrize(("name", "seed"), [("stories", 1), ("en-ne", 2)])
+@pytest.mark.parametrize(("name", "seed"), [("stories", 1), ("en-ne-small", 2)])
 def test_requests_that_are_decoded_together_give_what_they_give_alone(name, seed):
     found = in_a_batch(name, 14, seed)
     assert found.faults == []

@@ -143,7 +143,7 @@ def test_nothing_is_lost_but_what_a_dead_process_had_begun_and_a_shutdown_waits(
 
 
 def test_a_request_that_asks_its_model_several_times_is_answered_in_a_shutdown(pool, serve):
-    served = serve("en-ne").opened()
+    served = serve("en-ne-small").opened()
     [process] = served.children()
     os.kill(process, signal.SIGSTOP)
     body = {"q": ["I am a boy."] * 40, "source": "en", "target": "ne", "details": True}

@@ -91,7 +91,7 @@ class Library:
         """List what `_texts` finds in the right answer; None for what is no work of a model, or not of a kind here."""
         fields = case.fields or {}
         if case.path == "/translate":
-            return self._translations(self._models["en-ne"], fields)
+            return self._translations(self._models["en-ne-small"], fields)
         if case.path == "/v1/chat/completions":
             return sorted(self._replies(self._models["chat"], fields))
         if case.path == "/v1/completions" and not fields.get("echo"):

@@ -31,7 +31,7 @@ _SMALL = "import sys, toolkit.cli as cli, toolkit.commands.lines as lines; lines
 class CorpusTorture(RankTorture):
     """As `RankTorture`, of a translation; what is called a run is its file."""
 
-    model: Path = ROOT / "checkpoints" / "en-ne"
+    model: Path = ROOT / "checkpoints" / "en-ne-small"
     done: list[int] = field(default_factory=list)  # lines in the journal after each kill
 
     def command(self, run: Path) -> list[str]:

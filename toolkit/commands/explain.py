@@ -136,7 +136,7 @@ class ExplainAttention(DirectedExplanation):
     """The text: what a translator translates, or how a text begins. By default "I am a boy", or the beginning of a
     story in English or Nepali, whichever a language model knows better. The document's example knows I, am and boy."""
     model: str | None = None
-    """Directory of a model or of a run, or the name of a model that comes with the toolkit. By default en-ne."""
+    """Directory of a model or of a run, or the name of a model that comes with the toolkit. By default en-ne-small."""
     target: str | None = None
     """The text that a translator's decoder reads. By default the model's own; in the document's example, म."""
     layer: int = 1
@@ -151,7 +151,7 @@ class ExplainAttention(DirectedExplanation):
             from toolkit.explain.attention import attention_page
 
             return attention_page(
-                self.directed(load(self.model or "en-ne", dtype="float32")),
+                self.directed(load(self.model or "en-ne-small", dtype="float32")),
                 self.text,
                 self.target,
                 self.layer,
@@ -182,7 +182,7 @@ class ExplainTranslate(DirectedExplanation):
 
     text: Positional[str]
     """The sentence to translate; of several, the first is explained."""
-    model: ModelName = "en-ne"
+    model: ModelName = "en-ne-small"
     candidates: int = TRANSLATION_CANDIDATES
     """The number of candidates that are shown at every step."""
     layer: int | None = None
@@ -245,7 +245,7 @@ class ExplainTraining(DirectedExplanation):
     texts: Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="[TEXT ...]")]] = ()
     """A sentence and its translation; for a language model one text. By default "I am a boy" and म केटा हुँ, or the
     beginning of a story in English or Nepali, whichever the model knows better."""
-    model: ModelName = "en-ne"
+    model: ModelName = "en-ne-small"
     learning_rate: float | None = None
     """Of the step. By default that of the first update of the model's own training."""
 

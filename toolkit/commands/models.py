@@ -43,7 +43,7 @@ class Info:
     """Show what a model is: kind, settings, parameters, size on disk, tokenizer, scores, and how it was trained."""
 
     examples = (
-        "en-ne",
+        "en-ne-small",
         "checkpoints/own --json",
     )
 
@@ -267,10 +267,10 @@ class ExportModel:
     """
 
     examples = (
-        "en-ne exported",
+        "en-ne-small exported",
         "stories exported --to ctranslate2",
         "checkpoints/own exported --half",
-        "en-ne small --dtype int8",
+        "en-ne-small small --dtype int8",
     )
 
     model: Positional[Annotated[ModelName, arg(metavar="MODEL")]]

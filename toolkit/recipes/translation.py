@@ -112,7 +112,7 @@ class Settings(Recipe):
         "",
         "--run own --source my.en --target my.ne",
         "--run back --data pairs.tsv --reverse",
-        "--start en-ne --source my.en --target my.ne",
+        "--start en-ne-small --source my.en --target my.ne",
     )
 
     run: Path = Path("checkpoints/translation")

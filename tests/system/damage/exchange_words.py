@@ -26,7 +26,7 @@ WORDS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "nowhere to import to": ("import", ("marian",), "directory is missing"),
     "two models to import": (IMPORT, ("theirs",), "'theirs' is a word too many"),
     "an import of nowhere": ("import", ("nowhere", "new"), "nowhere is not a directory"),
-    "an import of a shipped model": ("import", ("en-ne", "new"), "en-ne is not a directory"),
+    "an import of a shipped model": ("import", ("en-ne-small", "new"), "en-ne-small is not a directory"),
     "an import of a file": ("import", ("old.txt", "new"), "old.txt is not a directory"),
     "an import of texts": ("import", ("tales", "new"), "tales is not a model: it has no config.json"),
     "an import of a model of ours": ("import", ("model", "new"), "model is a model of this toolkit already"),
