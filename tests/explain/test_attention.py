@@ -215,9 +215,8 @@ def test_the_command(capsys, tmp_path):
     assert main(["explain", "attention", "--documents"]) == 0
     assert "(2.381, 3.079, 2.505)" in capsys.readouterr().out
     page = tmp_path / "page.html"
-    assert (
-        main(["explain", "attention", "I am boy", "--model", "en-ne-small", "--target", "म केटा हुँ", "--html", str(page)]) == 0
-    )
+    given = ["--model", "en-ne-small", "--target", "म केटा हुँ", "--html", str(page)]
+    assert main(["explain", "attention", "I am boy", *given]) == 0
     assert "केटा" in page.read_text("utf-8")
     capsys.readouterr()
     assert main(["explain", "attention", "--documents", "you"]) == 2

@@ -1,4 +1,4 @@
-"""Requests of all kinds, drawn from a seed: what a server of en-ne-small, stories and chat is asked by the programs here."""
+"""Requests of all kinds, drawn from a seed: what programs ask a server of en-ne-small, stories and chat."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -55,7 +55,10 @@ def test_every_field_is_in_the_table():
     assert set(FIELDS) == set(_readers(Limits())) == {each for names in _NAMES.values() for each in names}
 
 
-@pytest.mark.parametrize(("topic", "model"), [("translate", "en-ne-small"), ("generate", "stories"), ("attention", "chat")])
+TOPICS = [("translate", "en-ne-small"), ("generate", "stories"), ("attention", "chat")]
+
+
+@pytest.mark.parametrize(("topic", "model"), TOPICS)
 def test_pages_are_those_of_the_command(server, topic, model):
     status, page, told = ask(server, topic, model=model)
     assert (status, told["content-type"]) == (200, "text/html; charset=utf-8")
