@@ -4,7 +4,7 @@
     python recipes/translation.py --reverse                        # Nepali to English
     python recipes/translation.py --source my.en --target my.ne    # your own sentences
     python recipes/translation.py --data pairs.tsv                 # the same in a table
-    python recipes/translation.py --start en-ne-small --source my.en --target my.ne    # from a model that knows something
+    python recipes/translation.py --start en-ne-small --source my.en --target my.ne    # go on with a model
 
 The result is a run: a directory of checkpoints that `toolkit translate --model RUN` reads.
 
