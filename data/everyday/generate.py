@@ -99,7 +99,8 @@ def with_marks(carriers: Pairs, names: Iterable[Name], pairs: Pairs) -> Pairs:
     for pair in carriers:
         marks = {place: chr(ord(MARK) + number) for number, place in enumerate(dict.fromkeys(PLACES.findall(pair[0])))}
         found.append(tuple(PLACES.sub(lambda match, marks=marks: marks[match[0]], text) for text in pair))
-    of_latin = {name.latin: name.devanagari for name in names}
+    said = {word for english, _ in pairs for word in LATIN.findall(english)}  # a search for all names would take long
+    of_latin = {name.latin: name.devanagari for name in names if said.issuperset(LATIN.findall(name.latin))}
     finder = re.compile(r"\b(" + "|".join(map(re.escape, of_latin)) + r")\b")
     for english, nepali in pairs:
         for match in finder.finditer(english):

@@ -20,6 +20,9 @@ HELD_NAMES = 200  # of foreign and of Nepali names that no training text has, to
 FOREIGN, NEPALI = ("given", "family", "place"), ("nepali", "nepali-place")  # kinds of names
 
 
+_WORD, _OWNERS = re.compile(r"[a-zà-ÿ\u0900-\u0963\u200d'’.-]+"), ("'s", "’s")
+
+
 class Entry(NamedTuple):
     """A pair with all its wordings, the commonest first; all combinations are translations of each other."""
 
@@ -86,8 +89,8 @@ class HeldOut:
 
 def words(text: str) -> list[str]:
     """List the words of a text in lower case, and those that they begin with where they are possessive."""
-    found = re.findall(r"[a-zà-ÿ\u0900-\u0963\u200d'’.-]+", text.lower())
-    return [part for word in found for part in {word.strip("'’.-"), re.sub(r"['’]s$", "", word.strip(".-"))}]
+    found = (word.strip(".-") for word in _WORD.findall(text.lower()))
+    return [part for word in found for part in {word.strip("'’.-"), word[:-2] if word.endswith(_OWNERS) else word}]
 
 
 def names() -> list[Name]:
