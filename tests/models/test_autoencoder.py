@@ -42,8 +42,12 @@ def test_every_gradient_is_that_of_the_loss(options: dict) -> None:
     found = checked_gradients(config, np.random.default_rng(3))
     assert found.keys() == {"x", *unpacked(random_encoder(**options).arrays())}
     for name, measured in found.items():
-        assert measured.is_right, (name, measured)
-        assert (abs(measured.analytic) > 1e-6) == (not name.endswith("key.bias")), (name, measured)
+        if name.endswith("key.bias"):  # no slope: what is left of the difference is the rounding of two large losses
+            assert abs(measured.analytic) < 1e-12, (name, measured)
+            assert abs(measured.numeric) < 1e-7, (name, measured)
+        else:
+            assert measured.is_right, (name, measured)
+            assert abs(measured.analytic) > 1e-6, (name, measured)
 
 
 def test_key_biases_have_no_gradient_and_all_else_has() -> None:
