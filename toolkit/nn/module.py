@@ -4,7 +4,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -206,7 +206,7 @@ class Model(Module):
             if isinstance(arrays[name], Int8Matrix):
                 parameter.data = arrays[name]
             else:
-                parameter.data[...] = arrays[name]
+                parameter.data[...] = _widened(arrays[name])
         if self.quantized:
             self._gather()
 
@@ -222,7 +222,7 @@ class Model(Module):
                 raise ModelError(f"{where}: {name} has shape {arrays[name].shape}, the model expects {parameter.shape}")
             if isinstance(arrays[name], Int8Matrix):
                 continue
-            if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
+            if arrays[name].dtype.kind != "f" or not _is_finite(arrays[name]):
                 raise ModelError(f"{where}: {name} contains values that are not finite floating-point numbers")
 
     @property
@@ -244,6 +244,25 @@ def rebuilt(module: Module, kind_of: Callable[[Module], type[Module]], originals
         copies = [rebuilt(each, kind_of, originals) for each in (value if several else [value])]
         setattr(twin, name, copies if several else copies[0])
     return twin
+
+
+def _is_finite(array: Array) -> bool:
+    """Say if all values are finite; of halves by their exponents, which takes a sixth of the time."""
+    if array.dtype == np.float16:
+        return bool((array.view(np.uint16) & 0x7FFF).max(initial=0) < 0x7C00)
+    return bool(np.isfinite(array).all())
+
+
+def _widened(array: Array) -> Array:
+    """Give halves as float32, out of a table of all there are, which is faster than the cast; others as they are."""
+    if array.dtype != np.float16 or array.size < 1 << 16:
+        return array
+    return _halves()[array.view(np.uint16)]
+
+
+@cache
+def _halves() -> Array:
+    return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
 def _laid_out(ordered: Sequence[Parameter], dtype: type) -> tuple[list[tuple[Parameter, int]], int]:
