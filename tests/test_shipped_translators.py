@@ -1,4 +1,4 @@
-"""The shipped everyday translator: what everybody types first, numbers, names, and what it doubts."""
+"""The shipped everyday translators: what everybody types first, numbers, names, and what they doubt."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import toolkit
 from tests.benchmarks.everyday import folded, folded_words
 from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
-from toolkit.evaluation import matches
+from toolkit.evaluation import bleu_chrf, matches
 
 # What any of these may become: the register of the corpus, in its several wordings.
 FIRST = {
@@ -25,6 +25,25 @@ FIRST = {
     "I love you": ["म तपाईंलाई माया गर्छु"],
     "I am a boy": ["म केटा हुँ"],
 }
+
+
+FIRST_NEPALI = {
+    "नमस्ते": ["Hello", "Hi", "Namaste"],
+    "तपाईंलाई कस्तो छ?": ["How are you?"],
+    "धन्यवाद।": ["Thank you.", "Thanks."],
+    "तपाईंको नाम के हो?": ["What's your name?", "What is your name?"],
+    "शौचालय कहाँ छ?": ["Where is the toilet?", "Where's the toilet?"],
+    "मैले बुझिनँ।": ["I don't understand.", "I didn't understand."],
+    "यसको कति पर्छ?": ["How much does it cost?", "How much is it?", "How much does this cost?"],
+    "म मासु खान्न": ["I don't eat meat"],
+    "बिस्तारै बोल्नुस्": ["Speak slowly", "Please speak slowly", "Talk slowly"],
+    "मेरो फोन नम्बर 9841234567 हो।": ["My phone number is 9841234567."],
+}
+
+
+@pytest.fixture(scope="module")
+def back():
+    return toolkit.load("ne-en")
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +67,27 @@ def judged(model, corpus):
 @pytest.mark.parametrize("english", FIRST)
 def test_what_everybody_types_first_is_right(model, english):
     assert model.translate(english, num_beams=4) in FIRST[english]
+
+
+@pytest.mark.parametrize("nepali", FIRST_NEPALI)
+def test_what_is_typed_first_in_nepali_is_right(back, nepali):
+    assert back.translate(nepali, num_beams=4) in FIRST_NEPALI[nepali]
+
+
+def test_from_nepali_it_is_as_good_as_its_readme_says_however_it_is_typed(back, corpus):
+    references = [line.split("\t") for line in read_lines(corpus / "valid.references.en")][::2]
+    sources = read_lines(corpus / "valid.ne")[::2]
+    typed = [text.replace("नुहोस्", "नुस्").replace("ँ", "ं").replace("ी", "ि").replace("हरू", "हरु") for text in sources]
+    for texts in sources, typed:
+        found = back.translate(texts, split_sentences=False)
+        assert bleu_chrf(references, found).chrf > 74
+
+
+def test_names_are_never_lost_on_the_way_to_english(back, corpus):
+    sources = read_lines(corpus / "names-test.ne")[::20]
+    found = [group[0] for group in back.translate_n(sources, split_sentences=False)]
+    assert not any(each.confidence.lost for each in found)
+    assert back.translate("मेरो नाम Jörg हो।").count("Jörg") == 1  # what is in Latin letters stays
 
 
 def test_numbers_and_addresses_are_carried_over(model):

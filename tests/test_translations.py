@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import toolkit
 from toolkit.confidence import Calibration, Line
 from toolkit.data.sentences import sentence_ids, sentence_text
-from toolkit.decoding import GenerationConfig, generate
+from toolkit.decoding import GenerationConfig, Hypothesis, generate
 from toolkit.errors import ConfigError, DataError
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from toolkit.models.storage import save_model
@@ -98,19 +98,59 @@ def test_what_cannot_be_scored_is_named(translator):
         translator.translate_n(["a"], num_return_sequences=0)
 
 
-def test_numbers_and_unknown_words_stand_in_the_translation_again(make_model, tmp_path):
-    """The model here writes what it likes; of what it writes every mark becomes what it stands for."""
+@pytest.fixture
+def carrying(make_model, tmp_path):
+    """A random translator that carries over numbers, addresses and unknown words."""
     directory = make_model(tmp_path / "carries")
     texts = [f"call {mark(number)} {number}" for number in range(4)] * 5
     tokenizer = SentencePieceTokenizer.train(texts, 400, split_digits=True)
     tokenizer.carrier = Carrier.of(["call at"], ["मा"])
-    marked = [tokenizer.encode(mark(number))[0] for number in range(3)]
     model = Seq2Seq(Seq2SeqConfig(tokenizer.vocab_size, 16, 2, 32, encoder_layers=1, decoder_layers=1))
     model.allocate()
     model.initialize(np.random.default_rng(0))
     save_model(model, directory)
     tokenizer.save(directory)
-    translator = toolkit.load(directory)
+    return toolkit.load(directory)
+
+
+def test_what_a_translation_lacks_is_searched_for_with_more_beams(carrying, monkeypatch):
+    """Of two sentences one lacks its number: it alone is searched again, and the best with the number comes first."""
+    encode = carrying.tokenizer.encode
+    without, whole = encode("call"), encode(f"call {mark(0)}")
+    asked = []
+
+    def found(workers, sentences, config, *others):
+        asked.append((len(sentences), config.num_beams, config.num_return_sequences))
+        first = [[whole], [without]] if len(asked) == 1 else [[without, encode("call call"), whole, whole]]
+        return [[Hypothesis(ids, -1.0, -1.0, True, [-1.0] * len(ids)) for ids in group] for group in first]
+
+    monkeypatch.setattr(carrying, "_generate", found)
+    assert carrying.translate(["call 5", "call 6"]) == ["call ५", "call ६"]
+    assert asked == [(2, 1, 1), (1, 4, 4)]
+    asked.clear()
+    assert [group[0].text for group in carrying.translate_n(["call 5", "call 6"], num_beams=6)] == ["call ५", "call ६"]
+    assert asked == [(2, 6, 1), (1, 6, 6)]
+    asked.clear()
+    assert carrying.translate(["call 5", "call 6"], do_sample=True, seed=1) == ["call ५", "call"]  # what was drawn
+    assert asked == [(2, 1, 1)]
+
+
+def test_of_several_translations_those_with_everything_come_first(carrying):
+    encode = carrying.tokenizer.encode
+    groups = [[Hypothesis(encode(text), -1.0, -1.0, True, [-1.0]) for text in ("call", f"call {mark(0)}", "call call")]]
+    prepared = carrying.read(["call 5"], str)[0]
+    whole = carrying.prepared(["call 5"], GenerationConfig(), "text {}".format)
+    assert carrying.lost(whole, groups) == [0]
+    ordered = carrying.completed(whole, groups, {})
+    assert [carrying.tokenizer.decode(each.ids) for each in ordered[0]] == [f"call {mark(0)}", "call", "call call"]
+    assert carrying.lost(whole, ordered) == []
+    assert prepared.carried == whole.carried
+
+
+def test_numbers_and_unknown_words_stand_in_the_translation_again(carrying):
+    """The model here writes what it likes; of what it writes every mark becomes what it stands for."""
+    translator, tokenizer = carrying, carrying.tokenizer
+    marked = [tokenizer.encode(mark(number))[0] for number in range(3)]
     translator.spell = {"Lena": "लेना"}.get
     text = "Call Lena at 6:45."
     prepared = translator.read([text], str)[0]

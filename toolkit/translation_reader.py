@@ -1,6 +1,6 @@
 """The reading of a translator: texts by their sentences, beginnings of translations, whole ones that are given."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple, Self, TypeVar
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from toolkit.data.sentence_boundaries import DividedText, divided, sentence_names
 from toolkit.data.sentences import sentence_ids
-from toolkit.decoding import GenerationConfig
+from toolkit.decoding import GenerationConfig, Hypothesis
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError, LengthError
 from toolkit.models.seq2seq import Seq2Seq
@@ -54,6 +54,13 @@ class Prepared(NamedTuple):
         """Divide what there is of every sentence into a list for each text."""
         flat = iter(items)
         return [[*islice(flat, len(source.ids))] for source in self.sources]
+
+    def only(self, places: Sequence[int]) -> Self:
+        """Give some of the sentences, by their places, without the texts that they come from."""
+        picked = ([every[place] for place in places] for every in (self.sentences, self.carried, self.numbers))
+        sentences, carried, numbers = picked
+        prefixes = None if self.prefixes is None else [self.prefixes[place] for place in places]
+        return self._replace(sources=[], sentences=sentences, carried=carried, prefixes=prefixes, numbers=numbers)
 
     def chosen(self, groups: Sequence[Sequence[Translation]], config: GenerationConfig) -> list[list[Translation]]:
         """Make translations of every text, best first, of those that were found of every sentence."""
@@ -251,6 +258,29 @@ class TranslationReader(TextModel):
             if not all(0 <= each < size and each not in CONTROL_IDS for each in own):
                 raise DataError(f"{where(number)} has ids that are no text for this model: did another one write it?")
         return ids
+
+    def lost(self, prepared: Prepared, found: Sequence[Sequence[Hypothesis]]) -> list[int]:
+        """List the places of sentences in whose best translation something is missing that is carried over."""
+        pairs = enumerate(zip(found, prepared.carried, strict=True))
+        return [place for place, (group, items) in pairs if not self._has_all(group[0], items)]
+
+    def completed(
+        self, prepared: Prepared, found: Sequence[Sequence[Hypothesis]], again: Mapping[int, Sequence[Hypothesis]]
+    ) -> list[list[Hypothesis]]:
+        """Put translations first in which nothing is missing that is carried over.
+
+        again: what another search, with the settings of `searching_again`, has found of some sentences, by place.
+        """
+        groups = []
+        for place, (group, items) in enumerate(zip(found, prepared.carried, strict=True)):
+            every = [*group, *again.get(place, ())]
+            groups.append(sorted(every, key=lambda each: not self._has_all(each, items))[: len(group)])
+        return groups
+
+    def _has_all(self, hypothesis: Hypothesis, items: list[Carried]) -> bool:
+        """Say if a translation has the marks of all that is carried over."""
+        text = self.tokenizer.decode(hypothesis.ids) if items else ""
+        return all(mark(number) in text for number in range(len(items)))
 
     def _given_ids(self, given: Iterable[int], name: str) -> list[int]:
         """Give the ids of a translation, without EOS.  Raises DataError for what is neither a text nor ids."""

@@ -73,6 +73,9 @@ class ScoreSettings(TypedDict, total=False):
     where: Where
 
 
+BEAMS_AGAIN = 4  # of a second search, where something that is carried over is missing
+
+
 class Translator(TranslationReader):
     """An encoder-decoder with its tokenizer: text in one language to text in another."""
 
@@ -273,6 +276,12 @@ class Translator(TranslationReader):
             prepared.language,
         )
         self.check_found(found)
+        found = self.completed(prepared, found, {})
+        if lost := [] if config.samples else self.lost(prepared, found):
+            some, wide = prepared.only(lost), searching_again(config)
+            more = (some.prefixes, some.numbers, some.bad_ids, some.language)
+            again = self._generate(workers, some.sentences, wide, batch_size, *more)
+            found = self.completed(prepared, found, dict(zip(lost, again, strict=True)))
         return prepared, found
 
     def check_found(self, found: Iterable[Sequence[Hypothesis]]) -> None:
@@ -366,6 +375,12 @@ class Translator(TranslationReader):
             return list(range(len(ids)))
         languages = set(self.tokenizer.languages.ids.values()) if self.tokenizer.languages else ()
         return words_of(["" if each in languages else self.tokenizer.piece(each) for each in ids])
+
+
+def searching_again(config: GenerationConfig) -> GenerationConfig:
+    """Ask for all that several beams find of a sentence whose translation lacks something."""
+    beams = max(BEAMS_AGAIN, config.num_beams)
+    return replace(config, num_beams=beams, num_return_sequences=beams)
 
 
 def widened(config: GenerationConfig) -> GenerationConfig:

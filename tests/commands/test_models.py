@@ -17,6 +17,7 @@ SHIPPED = {
     "chat": "chat model      en, ne      1,291,648   2.6  92.2 % of replies right",
     "en-ne": "translator      en → ne     7,578,624  15.4  chrF 72.5 in validation",
     "en-ne-small": "translator      en → ne     1,181,696   2.4  chrF 99.3 on new sentences",
+    "ne-en": "translator      ne → en     7,578,624  15.9  chrF 73.3 in validation",
     "stories": "language model  en            964,224   2.0  0.091 bits per byte",
     "stories-ne": "language model  ne            990,208   2.0  0.028 bits per byte",
 }

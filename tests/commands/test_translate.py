@@ -255,14 +255,10 @@ def test_control_c_ends_all_processes_without_a_traceback(tiny_model, tmp_path):
         ([], "en-ne"),
     ],
 )
-def test_the_model_is_chosen_by_the_first_line_with_letters(monkeypatch, lines, chosen):
-    monkeypatch.setattr(command, "shipped_models", lambda: dict.fromkeys(("en-ne", "ne-en"), None))
+def test_the_model_is_chosen_by_the_first_line_with_letters(lines, chosen):
     translate, given = Translate(), [None, Window(lines, "x"), Window(["more"], "x")]
     assert list(translate._directed(iter(given))) == given
     assert translate.model == chosen
-    monkeypatch.setattr(command, "shipped_models", lambda: {"en-ne": None})
-    list(translate._directed(iter(given)))
-    assert translate.model == "en-ne"
 
 
 def test_at_the_prompt_every_line_finds_its_model_and_doubts_are_said(
@@ -272,7 +268,6 @@ def test_at_the_prompt_every_line_finds_its_model_and_doubts_are_said(
     back = make_model(tmp_path / "back")
     Calibration(line, Line([0.0] * 5, [0.0] * 5, -3.0), 0.5, 30, []).save(back)
     found = {"en-ne": tiny_model, "ne-en": back}
-    monkeypatch.setattr(command, "shipped_models", lambda: found)
     monkeypatch.setattr(command, "load_translator", lambda name, **_: toolkit.load(found[name]))
     monkeypatch.setattr(command, "typed_lines", lambda: iter(["I am a boy.", "म केटा हुँ।"]))
     monkeypatch.setattr(Translate, "asked_at_a_prompt", lambda self: True)

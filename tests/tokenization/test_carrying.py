@@ -5,7 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import ModelError
-from toolkit.tokenization.carrying import FILE, MARKS, SPELLINGS, Carried, Carrier, load_spellings, mark, masked_pair
+from toolkit.tokenization.carrying import (
+    FILE,
+    MARKS,
+    SPELLINGS,
+    Carried,
+    Carrier,
+    Masked,
+    load_spellings,
+    mark,
+    masked_pair,
+)
 
 ENGLISH = Carrier.of(
     ["Call me at home.", "He and I stop the big dog.", "They try to write a book."], ["मलाई घरमा फोन गर्नुहोस्।"]
@@ -116,3 +126,35 @@ def test_a_damaged_list_of_spellings_is_refused(tmp_path):
         (tmp_path / SPELLINGS).write_bytes(damage)
         with pytest.raises(ModelError, match=r"spellings\.tsv is damaged"):
             load_spellings(tmp_path)
+
+
+KNOWN = "तपाईं", "पानी", "दिनुहोस्", "गर्नुहोस्", "छौँ", "छौ", "दिन", "दीन", "हामी", "खुसी", "काठमाडौँ"
+READS_NEPALI = Carrier(frozenset(KNOWN), "latin")
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("तपाइँ पानि दिनुस्।", "तपाईं पानी दिनुहोस्।"),
+        ("हामि खुशी छौं", "हामी खुसी छौँ"),  # the sign of the nasal decides before all that sound alike
+        ("तपाइलाई काठमाडौंमा", "तपाईंलाई काठमाडौँमा"),
+        ("दिन दीन छौ", "दिन दीन छौ"),  # what is known stays as it is
+        ("पानी", "पानी"),
+    ],
+)
+def test_a_word_that_is_typed_in_another_spelling_is_read_as_the_known_one(typed, read):
+    assert READS_NEPALI.masked(typed) == Masked(read, [])
+
+
+def test_a_word_that_could_be_two_known_ones_is_carried_over():
+    assert READS_NEPALI.masked("दिण").items == [Carried("दिण", True)]  # दिन or दीन
+
+
+def test_a_word_in_the_script_that_is_written_stays_as_it_is():
+    masked = READS_NEPALI.masked("Bonn र 5")
+    text = "".join(map(mark, range(len(masked.items))))
+    assert masked.items[0] == Carried("Bonn", True)
+    assert "Bonn" in READS_NEPALI.restored(text, masked.items, lambda word: word[::-1])
+    nepali = Carrier(frozenset({"at"}), "devanagari")
+    assert nepali.restored(mark(0), [Carried("बन", True)], lambda word: "x") == "बन"
+    assert nepali.restored(mark(0), [Carried("Bonn", True)], lambda word: "बन") == "बन"

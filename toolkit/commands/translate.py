@@ -39,7 +39,6 @@ from toolkit.confidence import Confidence
 from toolkit.decoding import GenerationConfig
 from toolkit.display import tell
 from toolkit.errors import ConfigError, ToolkitError
-from toolkit.models.storage import shipped_models
 from toolkit.outputs import Translation
 from toolkit.translator import BATCH_SIZE
 
@@ -170,12 +169,11 @@ class Translate:
 
 
 def model_for(text: str) -> str | None:
-    """Choose the translator that reads the script of a text, of those that ship; None where it has no letters."""
+    """Choose the shipped translator that reads the script of a text; None where it has no letters."""
     devanagari, latin = (sum(low <= letter.lower() <= high for letter in text) for low, high in ("ऀॿ", "az"))
     if not devanagari + latin:
         return None
-    chosen = DIRECTIONS[devanagari > latin]
-    return chosen if chosen in shipped_models() else DIRECTIONS[0]
+    return DIRECTIONS[devanagari > latin]
 
 
 class _Work(Work):

@@ -15,7 +15,7 @@ from toolkit.serving.errors import ApiError
 from toolkit.serving.host import Host
 from toolkit.serving.stream import Busy
 from toolkit.translation_reader import Prepared
-from toolkit.translator import Translator, widened
+from toolkit.translator import Translator, searching_again, widened
 
 # Sentences of one request that are with the engine at a time: the others wait here, and fill no queue.
 _TOGETHER = 16
@@ -54,9 +54,13 @@ class Work:
         length = sum(map(len, self.texts))
         prepared = await computed(length, self._prepared)
         self.prompt_tokens = sum(map(len, prepared.sentences))
-        found = await self._found(prepared)
-        self.new_tokens = sum(len(each.token_log_probs) for group in found for each in group)
+        found = await self._found(prepared, widened(self.config))
         self.reader.check_found(found)
+        found = self.reader.completed(prepared, found, {})
+        if lost := [] if self.config.samples else self.reader.lost(prepared, found):
+            again = await self._found(prepared.only(lost), searching_again(self.config))
+            found = self.reader.completed(prepared, found, dict(zip(lost, again, strict=True)))
+        self.new_tokens = sum(len(each.token_log_probs) for group in found for each in group)
         groups = await computed(length, self.reader.candidates, prepared, found, self.config)
         if any(self.aligned):
             groups = await self._aligned(prepared, groups)
@@ -66,12 +70,11 @@ class Work:
         names = (lambda number: f"text {number}") if len(self.texts) > 1 else lambda _: "the text"
         return self.reader.prepared(self.texts, self.config, names, **self.settings)
 
-    async def _found(self, prepared: Prepared) -> list[list[Hypothesis]]:
+    async def _found(self, prepared: Prepared, config: GenerationConfig) -> list[list[Hypothesis]]:
         """Have every sentence translated, several at a time, in their order."""
         found: dict[int, list[Hypothesis]] = {}
         asked: set[int] = set()
         left = list(reversed(range(len(prepared.sentences))))
-        config = widened(self.config)
 
         async def work() -> None:
             while left:

@@ -9,13 +9,15 @@ Then each gets back what it stands for: an address as it is, a number in the dig
 its script. A mark is a letter of Unicode's private use area, which no text has.
 
 Words are unknown where the sentences that a translator was trained on do not have them, nor a form of them that rules
-know: endings in English, postpositions and endings of verbs in Nepali.
+know: endings in English, postpositions and endings of verbs in Nepali. Nepali is typed in many spellings (दिनुस् for
+दिनुहोस्, तपाइ for तपाईं): an unknown word that is one of a single known one is read as that.
 """
 
 import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -48,6 +50,11 @@ _VERB = re.compile(
     "नेछ|नु$|ने$|उन$|्न$|ोस्|्छ|्थ|ुँला|ौला|ौँला|न्जेल|ेपछि|ेसम्म|्दै)"
 )
 _ENDINGS = ("s", "es", "d", "ed", "ing", "er", "r", "ers", "est", "st", "ly", "y", "ness", "less", "ful", "n", "en")
+
+
+# Letters that are typed for one another, and those that are left out, in the spelling that all of them share.
+_TYPED = str.maketrans("ीूईऊशषवणयङञळऐऔ", "िुइउससबनएननलएओ", "ँं‍्ः")
+_SAID = (("नुहोस", "नुस"), ("हरू", "हरु"), ("्य", "े"), ("क्ष", "छ"), ("ज्ञ", "ग"), ("ृ", "रि"), ("ै", "े"), ("ौ", "ो"))
 
 
 class Carried(NamedTuple):
@@ -90,6 +97,21 @@ def _replaced(text: str, marks: dict[str, str]) -> str:
     return _LITERAL.sub(lambda match: marks.get(match[0].translate(_TO_LATIN), match[0]), text)
 
 
+def with_one_nasal(word: str) -> str:
+    """Give what spellings of a Nepali word have in common that differ in the sign of a nasal vowel: छौं, छौँ."""
+    return word.replace("ं", "ँ").replace("\u200d", "")
+
+
+def with_one_sound(word: str) -> str:
+    """Give what most spellings of a Nepali word have in common: short vowels for long ones, a letter for each sound."""
+    for one, other in _SAID:
+        word = word.replace(one, other)
+    return word.translate(_TYPED)
+
+
+_SPELLINGS_OF = with_one_nasal, with_one_sound  # the nearest first
+
+
 def words_of_text(text: str) -> list[str]:
     """List the words of a text as they are known: in lower case."""
     return [match["word"].lower() for match in _PART.finditer(text) if match["word"]]
@@ -128,7 +150,7 @@ class Carrier:
             if match["word"]:
                 found, rest = self._unknown(found)
                 if not found:
-                    return match[0]
+                    return rest
             key = found, bool(match["word"])
             if key not in places and len(items) == MARKS:
                 return match[0]
@@ -148,7 +170,8 @@ class Carrier:
                 return ""
             found, is_word = items[number]
             if is_word:
-                return spell(found) if spell else found
+                in_script = (found[0] >= "\u0900") == (self.script == "devanagari")
+                return spell(found) if spell and not in_script else found
             if not found[0].isdigit():  # an address
                 return found
             return found.translate(_TO_DEVANAGARI if self.script == "devanagari" else _TO_LATIN)
@@ -156,23 +179,41 @@ class Carrier:
         return _MARK.sub(back, text)
 
     def _unknown(self, word: str) -> tuple[str, str]:
-        """Divide a word that is not known into what is strange and what follows it; ("", "") where it is known."""
+        """Divide a word that is not known into what is strange and what follows it.
+
+        A word that is known, or is another spelling of a known one, has nothing strange and is given as what follows.
+        """
         lower = word.lower()
         if lower in self.known or len(word) < 2:
-            return "", ""
+            return "", word
         if lower.isascii() or lower[0] < "\u0900":
-            return ("", "") if self._is_form(lower) else (word, "")
-        stem = word
+            return ("", word) if self._is_form(lower) else (word, "")
+        stems = [word]
         for _ in range(3):
+            stem = stems[-1]
             ending = next((each for each in _POSTPOSITIONS if stem.endswith(each) and len(stem) > len(each) + 1), "")
             if not ending:
                 break
-            stem = stem[: -len(ending)]
-            if stem in self.known:
-                return "", ""
-        if _VERB.search(stem) or _VERB.search(word):
-            return "", ""
-        return stem, word[len(stem) :]
+            stems.append(stem[: -len(ending)])
+            if stems[-1] in self.known:
+                return "", word
+        for known, spelling in zip(self._spelled, _SPELLINGS_OF, strict=True):
+            if stem := next((stem for stem in stems if known.get(spelling(stem))), ""):
+                return "", known[spelling(stem)] + word[len(stem) :]
+        if _VERB.search(stems[-1]) or _VERB.search(word):
+            return "", word
+        return stems[-1], word[len(stems[-1]) :]
+
+    @cached_property
+    def _spelled(self) -> tuple[dict[str, str], ...]:
+        """The known words in Devanagari by what they share with other spellings; "" where several share it."""
+        tables: tuple[dict[str, str], ...] = tuple({} for _ in _SPELLINGS_OF)
+        for word in self.known:
+            for found, spelling in zip(tables, _SPELLINGS_OF, strict=True):
+                if word[0] >= "\u0900":
+                    shared = spelling(word)
+                    found[shared] = "" if shared in found else word
+        return tables
 
     def _is_form(self, word: str) -> bool:
         """Say if an English word is a known one with an ending: s, ed, ing, er, ly and the like."""
