@@ -135,7 +135,7 @@ def test_embedded_files_are_not_told_by_where_they_lie(run, monkeypatch: pytest.
         (["help"], "there is no verb 'help': did you mean --help?"),
         (["--versoin"], "there is no flag '--versoin': did you mean --version?"),
         (["paint"], "there is no verb 'paint': it is toolkit VERB, with a verb of translate, generate, "),
-        (["translate", "x", "--model", "en-en"], "there is no model 'en-en': did you mean en-ne?"),
+        (["translate", "x", "--model", "en-nee"], "there is no model 'en-nee': did you mean en-ne?"),
         (["translate", "x", "--model", "EN-NE"], "there is no model 'EN-NE': did you mean en-ne?"),
         (
             ["generate", "x", "--model", "novels"],

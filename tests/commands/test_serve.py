@@ -50,7 +50,7 @@ def test_an_address_that_cannot_be_had(serve, tiny_gpt):
 
 
 def test_a_model_that_is_missing_damaged_or_given_twice(serve, tiny_gpt, tmp_path):
-    assert serve("en-en", "--port", 0) == "there is no model 'en-en': did you mean en-ne?"
+    assert serve("en-nee", "--port", 0) == "there is no model 'en-nee': did you mean en-ne?"
     assert serve(tmp_path, "--port", 0).startswith(f"{tmp_path} ")
     assert serve(tiny_gpt, tiny_gpt) == "a model is given twice: once is enough"
     damaged = shutil.copytree(tiny_gpt, tmp_path / "damaged")
