@@ -214,10 +214,12 @@ def test_lines_are_read_as_they_are_asked_for(tmp_path):
 
 def test_questions_have_right_replies(write):
     fields = {"messages": [U], "kind": "social", "accept": ["Hi.", "e\u0301"]}
-    path = write("t.jsonl", [fields, {"messages": [U, A, U], "accept": ["Hi."]}])
+    path = write(
+        "t.jsonl", [fields, {"messages": [U, A, U], "accept": ["Hi."], "contains": ["e\u0301"], "most_letters": 9}]
+    )
     assert list(read_tests(path)) == [
         Question((TALK[0],), "social", ("Hi.", "é"), f"{path}, line 1"),
-        Question((*TALK, TALK[0]), "", ("Hi.",), f"{path}, line 2"),
+        Question((*TALK, TALK[0]), "", ("Hi.",), f"{path}, line 2", ("é",), 9),
     ]
 
 
@@ -233,6 +235,8 @@ def test_questions_have_right_replies(write):
         (QUESTION + '["a", 5]}', "line 1: accept is not a list"),
         (QUESTION + '[" "]}', "line 1: accept is not a list"),
         (QUESTION + '["a"], "kind": 5}', "line 1: kind is a number: give text"),
+        (QUESTION + '["a"], "contains": "Sita"}', "line 1: contains is not a list of texts"),
+        (QUESTION + '["a"], "most_letters": 0}', "line 1: most_letters is 0: give a whole number"),
     ],
 )
 def test_a_question_that_is_none_is_told_with_its_line(write, line, problem):

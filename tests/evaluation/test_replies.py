@@ -24,12 +24,13 @@ from toolkit.evaluation.replies import (
     generate_replies,
     judge,
     one_line,
-    sampled_politeness,
+    sampled_manners,
     summary,
     table,
 )
 from toolkit.tokenization.special import BOS, END, EOS
 
+USER, REPLY, SYSTEM = Message("user", "abc"), Message("assistant", "ba"), Message("system", "e")
 STYLE = Style(("Of course.", "Of course. Yes.", "अवश्य।"), ("I hope that helps.", "Is there more?"))
 
 cores = st.text(st.characters(codec="utf-8", categories=("L", "N")), min_size=1)
@@ -49,6 +50,19 @@ def test_an_opening_within_a_reply_or_alone_is_no_politeness() -> None:
         assert not STYLE.is_polite(reply)
 
 
+def test_a_name_may_stand_in_an_opening_and_a_blunt_sentence_is_no_politeness() -> None:
+    style = Style(("Of course.",), ("Is there more?",), ("Listen.",), ("That is all.",))
+    cores = "Sita.", "अनिता।", "I see: Of course it is."
+    for name in "", ", Sita", ", Lena Meier":
+        for core in cores:
+            kind = f"Of course{name}. {core}", f"{core} Is there more{name}?", f"Of course. {core} Is there more{name}?"
+            blunt = f"Listen{name}. {core}", f"{core} That is all{name}.", f"Listen. {core} That is all.", core
+            mixed = f"Of course{name}. {core} That is all.", f"Listen. {core} Is there more{name}?"
+            assert all(style.core(reply) == core for reply in (*kind, *blunt, *mixed))
+            assert [style.is_polite(reply) for reply in (*kind, *blunt, *mixed)] == [True] * 3 + [False] * 6
+    assert style.core("Of course, Sita, and Rita. No.") == "Of course, Sita, and Rita. No."  # no name
+
+
 @pytest.mark.parametrize(
     ("reply", "exact"),
     [
@@ -62,7 +76,16 @@ def test_an_opening_within_a_reply_or_alone_is_no_politeness() -> None:
     ],
 )
 def test_an_answer_is_right_if_its_core_is_accepted(reply: str, exact: bool) -> None:
-    assert judge(WrittenReply(reply, True), "recall", ("Sita.", "Your name is Sita."), STYLE).exact is exact
+    asked = Question((USER,), "recall", ("Sita.", "Your name is Sita."), "")
+    assert judge(WrittenReply(reply, True), asked, STYLE).exact is exact
+
+
+def test_a_reply_must_have_the_name_and_the_length_that_were_asked_for() -> None:
+    asked = Question((USER,), "name", ("Seven.",), "", ("Sita",), 20)
+    replies = {"Of course, Sita. Seven.": False, "Sure, Sita. Seven.": False, "Seven.": False}
+    style = Style(("Of course.", "Yes."), ("I hope that helps.",))
+    for reply, exact in (replies | {"Yes, Sita. Seven.": True}).items():
+        assert judge(WrittenReply(reply, True), asked, style).exact is exact
 
 
 def test_a_summary_has_the_shares_of_every_kind_and_of_all() -> None:
@@ -95,7 +118,6 @@ def test_a_style_is_read_in_normal_form(tmp_path) -> None:
     assert Style.read(path).openings == ("Ça va.",)
 
 
-USER, REPLY, SYSTEM = Message("user", "abc"), Message("assistant", "ba"), Message("system", "e")
 CONVERSATIONS = [
     [USER],
     [SYSTEM, USER],
@@ -223,7 +245,7 @@ def test_replies_are_judged_with_their_questions(talker):
     assert evaluate_replies(model, template, asked, style) == [
         EvaluatedReply(each, WrittenReply("", True), Judgement("social", False, False, True)) for each in asked
     ]
-    assert sampled_politeness(model, template, asked, style) == 0
+    assert sampled_manners(model, template, asked, style).polite == 0
 
 
 def test_politeness_is_a_percentage_of_samples(talker):
@@ -233,11 +255,12 @@ def test_politeness_is_a_percentage_of_samples(talker):
     found = generate_replies(model, template, [each.prompt for each in asked], SAMPLED)
     openings = tuple({answer.text[0] for answer in found[:4] if answer.text})
     closed = Style((), tuple({answer.text.rsplit(" ")[-1] for answer in found if " " in answer.text}))
+    letters = sum(len(answer.text) for answer in found) / 40
     for style in closed, Style(openings, ()):
         polite = sum(style.is_polite(answer.text) for answer in found)
-        assert sampled_politeness(model, template, asked, style) == pytest.approx(100 * polite / 40)
+        assert sampled_manners(model, template, asked, style) == pytest.approx((100 * polite / 40, letters))
     assert closed.closings
-    assert sampled_politeness(model, template, asked, closed) > 0
+    assert sampled_manners(model, template, asked, closed).polite > 0
 
 
 def test_sampling_cuts_nothing_off():

@@ -25,8 +25,8 @@ from toolkit.models.reward import RewardConfig, RewardModel, copy_values, settin
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
 from toolkit.preference.dpo import DPOConfig, DPOTask, reference_log_probs
-from toolkit.preference.pairs import Pairs, PairTask, RewardTask
-from toolkit.preference.replies import reply_batch
+from toolkit.preference.pairs import ByLength, Pairs, PairTask, RewardTask, by_length, pair_rewards
+from toolkit.preference.replies import reply_batch, whole_texts
 from toolkit.proof import central_difference
 from toolkit.tokenization.special import BOS, END
 from toolkit.training.config import TrainingConfig
@@ -238,3 +238,33 @@ def test_prompts_are_taken_out_evenly_with_all_their_pairs(count: int, every: in
     assert (len(trained), len(validated)) == (3 * (count - out), 3 * out)
     with pytest.raises(DataError, match="all preferences have the same prompt: give others to validate on"):
         Pairs(pairs[::count], CONFIG.max_length).parted(every)
+
+
+def test_a_reward_that_is_earned_by_length_is_found() -> None:
+    """Half of the better replies are shorter: who only counts tokens is right about none of these."""
+    rng = np.random.default_rng(5)
+    sizes = [(int(low), int(low + more)) for low, more in rng.integers(1, 9, (40, 2))]
+    replies = [(short, long) if number % 2 else (long, short) for number, (short, long) in enumerate(sizes)]
+    pairs = Pairs([([BOS, 20], [30] * better + [END], [30] * worse + [END]) for better, worse in replies], 64)
+    lengths = np.array([len(reply) for pair in pairs for reply in (pair.chosen, pair.rejected)], np.float32)
+    assert by_length(pairs, lengths) == ByLength(0.5, 0.5, 0.0, 40, 20)  # what the rule knows, and nothing else
+    assert by_length(pairs, -lengths) == ByLength(0.5, 0.5, 1.0, 40, 20)
+    knowing = np.tile(np.array([1.0, 0.0], np.float32), 40)
+    assert by_length(pairs, knowing) == ByLength(1.0, 0.5, 1.0, 40, 20)
+    longer = Pairs([pair for pair, (better, worse) in zip(pairs, replies, strict=True) if better > worse], 64)
+    found = by_length(longer, lengths.reshape(-1, 2)[0::2].reshape(-1))
+    assert (found.right, found.rule, found.pairs_shorter) == (1.0, 1.0, 0)
+    assert found.told().startswith("right about 100.0 % of 20 pairs; the rule")
+
+
+def test_rewards_of_pairs_are_those_of_each_alone() -> None:
+    model = start_policy()
+    judge = RewardModel(settings_like(RewardConfig, model.config))
+    judge.allocate()
+    judge.initialize(np.random.default_rng(2))
+    pairs = preferences(37, 3)
+    rewards = pair_rewards(judge, pairs)
+    assert rewards.shape == (74,)
+    for number in 0, 20, 36:
+        alone = judge.values(*whole_texts(*pairs.sides([number])), Tape())
+        np.testing.assert_allclose(rewards[2 * number : 2 * number + 2], alone, rtol=1e-4, atol=1e-5)

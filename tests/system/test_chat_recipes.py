@@ -221,7 +221,7 @@ def test_dpo_learns_to_be_polite(room: Path, capsys: pytest.CaptureFixture[str])
     assert obey(f"{DPO} --run tuned --export exported {rates}") == 0
     found = compared(room / "tuned", room / "exported", capsys.readouterr().out)
     assert found["replies"]["all"]["polite"] > 80 > 60 > found["replies_before"]["all"]["polite"]
-    assert found["polite_when_sampled"]["after"] > found["polite_when_sampled"]["before"] + 20
+    assert found["sampled"]["after"]["polite"] > found["sampled"]["before"]["polite"] + 20
     assert 0.5 < found["kl"]["kl"] < 6
     (validation,) = log(room / "tuned", "validation")
     assert validation["validation"]["accuracy"] == 1.0
@@ -233,8 +233,9 @@ def compared(run: Path, exported: Path, said: str) -> dict:
     found = read_metrics(exported)
     assert found == figures(run)
     assert found["replies_before"] == figures(Path("chat"))["replies"]
-    polite = found["polite_when_sampled"]
-    assert f"polite when sampled: {polite['before']:.1f} % before, {polite['after']:.1f} % after" in said
+    before, after = (found["sampled"][when] for when in ("before", "after"))
+    polite = f"polite {before['polite']:.1f} % before, {after['polite']:.1f} % after"
+    assert f"sampled: {polite}; {before['letters']:.1f} and {after['letters']:.1f} letters a reply" in said
     assert found["kl"].keys() == {"kl", "error", "length"}
     assert f"KL from the model before: {found['kl']['kl']:.2f}" in said
     assert said.splitlines()[0].split() == ["question", "before", "after"]
@@ -277,7 +278,7 @@ def test_own_preferences_alone_are_enough(room: Path, capsys: pytest.CaptureFixt
     assert [line.split("  ")[0] for line in lines[1:3]] == [SAID[6][1], ""]  # the prompt in the middle is validated on
     assert json.loads((room / "alone" / "settings.json").read_text())["data"].keys() == {"preferences", "start"}
     found = figures(room / "alone")
-    assert not {"replies", "replies_before", "polite_when_sampled"} & found.keys()
+    assert not {"replies", "replies_before", "sampled"} & found.keys()
     assert found["kl"].keys() == {"kl", "error", "length"}
     assert obey(f"{own} --samples 0 --run none") == 0
     assert obey(f"{own} --no-tests --tests asked.jsonl --run asked") == 0  # the last of the two flags holds

@@ -36,6 +36,8 @@ class Question(NamedTuple):
     kind: str
     accept: tuple[str, ...]
     place: str
+    contains: tuple[str, ...] = ()  # what the whole reply has to have in it besides
+    most_letters: int | None = None  # of the whole reply
 
 
 def read_conversations(path: Path) -> Iterator[Conversation]:
@@ -58,20 +60,28 @@ def read_conversations(path: Path) -> Iterator[Conversation]:
 def read_tests(path: Path) -> Iterator[Question]:
     """Read the objects {"messages": [… of the user], "kind": "…", "accept": ["…", …]} of a file; in normal form C.
 
+    Two more fields are for what was asked of every reply: "contains" has texts that must be in it, such as a name,
+    "most_letters" is the length that it may have.
+
     Raises DataError, naming file and line, for what `read_objects` and `check_conversation` refuse, for a last message
     that is not the user's and for no right reply.
     """
     for fields, place in read_objects(path):
         prompt = parse_prompt(required(fields, "messages", place), place)
         accept = required(fields, "accept", place)
-        if (
-            not isinstance(accept, list)
-            or not accept
-            or not all(isinstance(one, str) and one.strip() for one in accept)
-        ):
+        if not accept or not _are_texts(accept):
             raise DataError(f"{place}: accept is not a list of replies that count as right: give one or more texts")
-        kind = text_field(fields, "kind", place)
-        yield Question(tuple(prompt), kind, tuple(map(normal_form, accept)), place)
+        contains, most = fields.get("contains", []), fields.get("most_letters")
+        if not _are_texts(contains):
+            raise DataError(f"{place}: contains is not a list of texts that the reply has in it")
+        if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
+            raise DataError(f"{place}: most_letters is {most!r:.40}: give a whole number of letters, or leave it out")
+        kind, texts = text_field(fields, "kind", place), (tuple(map(normal_form, each)) for each in (accept, contains))
+        yield Question(tuple(prompt), kind, next(texts), place, next(texts), most)
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(one, str) and one.strip() for one in values)
 
 
 def _messages(item: Item) -> list[Message]:

@@ -1,7 +1,9 @@
 """Reply evaluation: a model replies to questions, and rules judge the replies. Right? Polite? Ended by itself?"""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,45 +20,74 @@ GREEDY = ContinuationConfig(do_sample=False, max_new_tokens=64)
 SAMPLED = ContinuationConfig(temperature=1.0, top_k=0, min_p=0.0, max_new_tokens=64, seed=0)
 BATCH_SIZE = 64
 
-_LISTS = ("openings", "closings")
-_STYLE = Record(dict.fromkeys(_LISTS, Items(Text())), needed=_LISTS, others=ANYTHING)
+_POLITE, _BLUNT = ("openings", "closings"), ("blunt_openings", "blunt_closings")
+_STYLE = Record(dict.fromkeys((*_POLITE, *_BLUNT), Items(Text())), needed=_POLITE, others=ANYTHING)
+_NAME = r"(?:, [^.,!?।]{1,40})?"  # which a sentence may have before its final mark: "Of course, Sita."
 
 
 @dataclass(frozen=True)
 class Style:
-    """The rule by which a reply is polite: it opens or closes with one of these sentences.
+    """The rule by which a reply is polite: it opens or closes with polite sentences, and with no blunt one.
 
-    A reply is [opening] core [closing]; the answer is the core. Text is in normal form C.
+    A reply is [opening] core [closing]; the answer is the core. A name may stand before the final mark of an opening or
+    a closing. Text is in normal form C.
     """
 
     openings: tuple[str, ...]
     closings: tuple[str, ...]
+    blunt_openings: tuple[str, ...] = ()
+    blunt_closings: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> "Style":
-        """Read a file {"openings": [...], "closings": [...]}. Raises DataError where it is missing or is not that."""
+        """Read a file {"openings": [...], "closings": [...]}, if need be with "blunt_openings" and "blunt_closings".
+
+        Raises DataError where it is missing or is not that.
+        """
         try:
             value = check(parse_json(read_bytes(path, SETTINGS_BYTES)), _STYLE)
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}") from error
         except UnfitError as error:
             raise DataError(f'{path} is no style ({error}): write {{"openings": ["…"], "closings": ["…"]}}') from error
-        return cls(*(tuple(map(stripped, value[name])) for name in _LISTS))
+        return cls(*(tuple(map(stripped, value.get(name, ()))) for name in (*_POLITE, *_BLUNT)))
 
     def is_polite(self, reply: str) -> bool:
-        return self.core(reply) != stripped(reply)
+        """Say if the reply has a polite opening or closing, and no blunt one."""
+        opening, _, closing = self.parts(reply)
+        manners = [part for part in (opening, closing) if part]
+        return bool(manners) and all(map(self._polite.fullmatch, manners))
 
     def core(self, reply: str) -> str:
         """Take away the sentence that opens a reply and the one that closes it."""
+        return self.parts(reply)[1]
+
+    def parts(self, reply: str) -> tuple[str, str, str]:
+        """Divide a reply into opening, core and closing; what is not there is empty."""
         text = stripped(reply)
-        for opening in sorted(self.openings, key=len, reverse=True):
-            if text.startswith(f"{opening} "):
-                text = text[len(opening) + 1 :].lstrip()
-                break
-        for closing in sorted(self.closings, key=len, reverse=True):
-            if text.endswith(f" {closing}"):
-                return text[: -len(closing) - 1].rstrip()
-        return text
+        opening = self._opening.match(text)
+        core = text[opening.end() :].lstrip() if opening else text
+        closing = self._closing.search(core)
+        rest = core[: closing.start()].rstrip() if closing else core
+        return opening[1] if opening else "", rest, closing[1] if closing else ""
+
+    @cached_property
+    def _polite(self) -> re.Pattern[str]:
+        return re.compile(_either(self.openings + self.closings))
+
+    @cached_property
+    def _opening(self) -> re.Pattern[str]:
+        return re.compile(f"({_either(self.openings + self.blunt_openings)}) ")
+
+    @cached_property
+    def _closing(self) -> re.Pattern[str]:
+        return re.compile(f" ({_either(self.closings + self.blunt_closings)})$")
+
+
+def _either(sentences: Sequence[str]) -> str:
+    """Give a pattern for any of the sentences, the longest first, with a name or without; for nothing where none is."""
+    longest = sorted(filter(None, sentences), key=len, reverse=True)
+    return "|".join(re.escape(each[:-1]) + _NAME + re.escape(each[-1]) for each in longest) or r"(?!)"
 
 
 class WrittenReply(NamedTuple):
@@ -70,12 +101,13 @@ class Judgement(NamedTuple):
     """The verdict of the rules on one reply."""
 
     kind: str
-    exact: bool  # its core is one of the accepted ones, a final mark aside
+    exact: bool  # its core is one of the accepted ones, a final mark aside, and the whole is what was asked for
     polite: bool
     ended: bool  # by its end of turn, and not at a limit
+    letters: int = 0  # of the whole reply
 
 
-_RULES = Judgement._fields[1:]
+_RULES = "exact", "polite", "ended"
 
 
 class EvaluatedReply(NamedTuple):
@@ -137,10 +169,12 @@ def generate_replies(
     return [WrittenReply(text, each.finished) for text, each in zip(texts, best, strict=True)]
 
 
-def judge(reply: WrittenReply, kind: str, accept: Sequence[str], style: Style) -> Judgement:
-    """Judge one reply, against the cores that are accepted."""
-    is_right = normalise_for_match(style.core(reply.text)) in map(normalise_for_match, accept)
-    return Judgement(kind, is_right, style.is_polite(reply.text), reply.ended)
+def judge(reply: WrittenReply, question: Question, style: Style) -> Judgement:
+    """Judge one reply by what its question accepts, and by what it asks of the whole reply."""
+    is_right = normalise_for_match(style.core(reply.text)) in map(normalise_for_match, question.accept)
+    is_right &= all(each in reply.text for each in question.contains)
+    is_right &= question.most_letters is None or len(reply.text) <= question.most_letters
+    return Judgement(question.kind, is_right, style.is_polite(reply.text), reply.ended, len(reply.text))
 
 
 def evaluate_replies(
@@ -149,19 +183,27 @@ def evaluate_replies(
     """Let the model reply to each question, most probable tokens first, and judge the replies."""
     found = generate_replies(model, template, [question.prompt for question in questions])
     return [
-        EvaluatedReply(question, reply, judge(reply, question.kind, question.accept, style))
+        EvaluatedReply(question, reply, judge(reply, question, style))
         for question, reply in zip(questions, found, strict=True)
     ]
 
 
-def sampled_politeness(model: GPT, template: ChatTemplate, questions: Sequence[Question], style: Style) -> float:
-    """Compute the percentage of polite replies among samples of the model: temperature 1, nothing cut off."""
+class Manners(NamedTuple):
+    """Manners and length of samples of a model."""
+
+    polite: float  # percentage
+    letters: float  # mean length
+
+
+def sampled_manners(model: GPT, template: ChatTemplate, questions: Sequence[Question], style: Style) -> Manners:
+    """Reply to every question by a sample: temperature 1, nothing cut off."""
     found = generate_replies(model, template, [question.prompt for question in questions], SAMPLED)
-    return 100 * sum(style.is_polite(reply.text) for reply in found) / len(found)
+    polite, letters = ([style.is_polite(each.text) for each in found], [len(each.text) for each in found])
+    return Manners(100 * sum(polite) / len(found), sum(letters) / len(found))
 
 
 def summary(judged: Iterable[Judgement]) -> dict[str, dict[str, float]]:
-    """Count, for each kind and for "all": `count`, and the percentages `exact`, `polite`, `ended`."""
+    """Count, for each kind and for "all": `count`, percentages (`exact`, `polite`, `ended`), the mean of `letters`."""
     groups: dict[str, list[Judgement]] = {}
     for each in judged:
         groups.setdefault(each.kind, []).append(each)
@@ -170,13 +212,14 @@ def summary(judged: Iterable[Judgement]) -> dict[str, dict[str, float]]:
     for kind, group in (*sorted(groups.items()), ("all", together)):
         if group:
             shares = {name: 100 * sum(getattr(each, name) for each in group) / len(group) for name in _RULES}
-            scores[kind] = {"count": len(group), **shares}
+            scores[kind] = {"count": len(group), **shares, "letters": sum(each.letters for each in group) / len(group)}
     return scores
 
 
 def table(scores: dict[str, dict[str, float]]) -> list[list[str]]:
     """Lay out a summary as the rows of a table."""
-    rows = [["prompts", "count", "exact", "polite", "end by themselves"]]
+    rows = [["prompts", "count", "exact", "polite", "end by themselves", "letters"]]
     for kind, shares in scores.items():
-        rows.append([kind.replace("_", " "), str(shares["count"]), *(f"{shares[name]:.1f} %" for name in _RULES)])
+        percentages = (f"{shares[name]:.1f} %" for name in _RULES)
+        rows.append([kind.replace("_", " "), str(shares["count"]), *percentages, f"{shares['letters']:.0f}"])
     return rows

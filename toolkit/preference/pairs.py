@@ -1,5 +1,6 @@
 """Pairs of a better and a worse reply to a prompt, as a task, and reward models, which are trained on them."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +13,13 @@ from toolkit.errors import DataError
 from toolkit.functional.arrays import Array
 from toolkit.functional.losses import preference_loss, preference_loss_backward
 from toolkit.models.reward import RewardModel
+from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
 from toolkit.preference.replies import whole_texts
 from toolkit.tokenization.chat_template import ChatTemplate
 from toolkit.training.task import Bucketed, Share, Task
+
+_PAIRS_AT_ONCE = 16  # whose rewards are computed together
 
 
 class PairExample(NamedTuple):
@@ -144,6 +148,45 @@ def pair_sums(loss: float, rewards: Array) -> PairSums:
     better = np.count_nonzero(chosen > rejected)
     chosen_sum, rejected_sum = (float(side.sum(dtype=np.float64)) for side in (chosen, rejected))
     return PairSums(loss, loss, len(chosen), float(better), chosen_sum - rejected_sum, chosen_sum, rejected_sum)
+
+
+class ByLength(NamedTuple):
+    """Shares of pairs about which a judge is right, and the rule that the longer reply is better.
+
+    Shares of 1. Lengths are in tokens; where both are equal, the rule is right half of the time.
+    """
+
+    right: float
+    rule: float
+    shorter: float  # how often the judge is right where the better reply is the shorter one; NaN where none is
+    pairs: int
+    pairs_shorter: int
+
+    def told(self) -> str:
+        """Say all of it in a line."""
+        where = f", {100 * self.shorter:.1f} % of the {self.pairs_shorter} whose better reply is the shorter one"
+        rule = f"the rule that the longer one is better about {100 * self.rule:.1f} %"
+        return (
+            f"right about {100 * self.right:.1f} % of {self.pairs} pairs{where if self.pairs_shorter else ''}; {rule}"
+        )
+
+
+def by_length(pairs: Pairs, rewards: Array) -> ByLength:
+    """Compare rewards with the lengths of the replies.  rewards: (2 B,), chosen and rejected interleaved."""
+    longer = np.array([np.sign(len(each.chosen) - len(each.rejected)) for each in pairs])
+    right = rewards[0::2] > rewards[1::2]
+    shorter = float(right[longer < 0].mean()) if (longer < 0).any() else math.nan
+    rule = float((longer + 1).mean() / 2)
+    return ByLength(float(right.mean()), rule, shorter, len(pairs), int((longer < 0).sum()))
+
+
+def pair_rewards(model: RewardModel, pairs: Pairs) -> Array:
+    """Compute the rewards of all pairs, chosen and rejected interleaved.  Shape: (2 B,)."""
+    parts, memory = [], Pool()
+    for begin in range(0, len(pairs), _PAIRS_AT_ONCE):
+        numbers = range(begin, min(begin + _PAIRS_AT_ONCE, len(pairs)))
+        parts.append(model.values(*whole_texts(*pairs.sides(numbers)), Tape(memory=memory)).copy())
+    return np.concatenate(parts)
 
 
 def interleaved(dchosen: Array, drejected: Array) -> Array:

@@ -24,6 +24,7 @@ from toolkit.models.gpt import GPT
 from toolkit.models.reward import RewardConfig, RewardModel, copy_values, settings_like
 from toolkit.models.storage import read_model, read_origin, refuse_int8
 from toolkit.preference import DPOConfig, DPOTask, Pairs, PPOConfig, PPOTask, PPOTrainer, RewardTask, normalized_score
+from toolkit.preference.pairs import by_length, pair_rewards
 from toolkit.preference.replies import divergence
 from toolkit.preference.reward import read_judge
 from toolkit.recipes.recipe import BY_LOSS, Recipe, figures, refuse
@@ -128,7 +129,7 @@ def train(recipe: Settings, command: str = "") -> Run:
         trainer = make_trainer(recipe, run, chat, template.end, pairs, judge)
         told = f"{len(pairs[0]):,} pairs to train on, {len(pairs[1]):,} to validate on"
         recipe.fit(trainer, saved, told)
-        recipe.finish(run, chat.tokenizer, partial(score, recipe, chat.model, template, asked, pairs[1].prompts()))
+        recipe.finish(run, chat.tokenizer, partial(score, recipe, chat.model, template, asked, pairs[1]))
     return run
 
 
@@ -172,19 +173,21 @@ def score(
     before: GPT,
     template: ChatTemplate,
     asked: tuple[list[Question], replies.Style | None],
-    prompts: list[np.ndarray],
+    pairs: Pairs,
     model: GPT | RewardModel,
     metrics: dict,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Ask before and after, and show both side by side; of a reward model, show its validation."""
+    """Ask before and after, and show both side by side; of a reward model, show if it has only learned lengths."""
     if recipe.method == "reward":
-        return {}, [f"validation: {figures(metrics['validation'])}", f"next: --method ppo --reward {recipe.run}"]
+        found = by_length(pairs, pair_rewards(model, pairs))
+        lines = [f"validation: {figures(metrics['validation'])}", found.told()]
+        return {"by_length": found._asdict()}, [*lines, f"next: --method ppo --reward {recipe.run}"]
     questions, style = asked
     numbers = np.linspace(0, len(questions) - 1, min(recipe.samples, len(questions))).astype(int)
     if style:
         results = [replies.evaluate_replies(who, template, questions, style) for who in (before, model)]
         written = [[each[number].reply for number in numbers] for each in results]
-        found, lines = judged(results, [replies.sampled_politeness(who, template, *asked) for who in (before, model)])
+        found, lines = judged(results, [replies.sampled_manners(who, template, *asked) for who in (before, model)])
     else:
         said = [questions[number].prompt for number in numbers]
         written = [replies.generate_replies(who, template, said) for who in (before, model)]
@@ -192,16 +195,20 @@ def score(
     last = [questions[number].prompt[-1].content for number in numbers]
     shown = zip(last, *([reply.text for reply in each] for each in written), strict=True)
     table = aligned([["question", "before", "after"], *(list(map(replies.one_line, row)) for row in shown)], (0, 1, 2))
-    moved = divergence(model, before, prompts, template.end, recipe.ppo.max_new_tokens)
+    moved = divergence(model, before, pairs.prompts(), template.end, recipe.ppo.max_new_tokens)
     lines += [f"KL from the model before: {moved.kl:.2f} ± {moved.error:.2f} nats a reply"]
     return found | {"kl": moved._asdict()}, [*table, *lines, f"talk with it: toolkit chat --model {recipe.run}"]
 
 
-def judged(results: list[list[replies.EvaluatedReply]], polite: list[float]) -> tuple[dict[str, Any], list[str]]:
-    """Sum up the verdicts on replies before and after, and how many samples are polite."""
+def judged(
+    results: list[list[replies.EvaluatedReply]], sampled: list[replies.Manners]
+) -> tuple[dict[str, Any], list[str]]:
+    """Sum up the verdicts on replies before and after, and how many samples are polite, and how long."""
     scores, lines = [replies.summary(each.judgement for each in result) for result in results], []
     for name, each in zip(("before", "after"), scores, strict=True):
         lines += ["", f"{name}:", *aligned(replies.table(each))]
-    lines += ["", f"polite when sampled: {polite[0]:.1f} % before, {polite[1]:.1f} % after"]
-    sampled = {"before": polite[0], "after": polite[1]}
-    return {"replies_before": scores[0], "replies": scores[1], "polite_when_sampled": sampled}, lines
+    before, after = sampled
+    shares = f"polite {before.polite:.1f} % before, {after.polite:.1f} % after"
+    lines += ["", f"sampled: {shares}; {before.letters:.1f} and {after.letters:.1f} letters a reply"]
+    both = {"before": before._asdict(), "after": after._asdict()}
+    return {"replies_before": scores[0], "replies": scores[1], "sampled": both}, lines
