@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.api import load_language_model, load_translator
+from toolkit.api import NAMES, load_language_model, load_translator
 from toolkit.data.store import RaggedStore
 from toolkit.errors import ConfigError, ModelError
 from toolkit.models.gpt import ABSENT, GPTConfig
 from toolkit.models.reward import ActorCriticConfig, settings_like
 from toolkit.models.seq2seq import Seq2SeqConfig
-from toolkit.models.storage import described_model, read_model, read_origin, refuse_int8
+from toolkit.models.storage import described_model, holds_a_model, read_model, read_origin, refuse_int8
 from toolkit.nn.module import Model
 from toolkit.text_model import TextModel
 from toolkit.tokenization import ByteTokenizer, Tokenizer
@@ -39,6 +39,7 @@ class Start(NamedTuple):
     model: Model
     tokenizer: Tokenizer
     origin: dict[str, Any]  # what it passes on to those that begin as it
+    names: str = ""  # directory of the model that spells its unknown words; "" for none
 
 
 def read_start(name: str, kind: type) -> Start:
@@ -54,7 +55,8 @@ def read_start(name: str, kind: type) -> Start:
         if found.by_ids:
             told = "has no tokenizer, without which nothing can be learned from text"
             raise ModelError(f"{directory} {told}: give another model")
-        return Start(found.model, found.tokenizer, read_origin(directory))
+        names = str(directory / NAMES) if holds_a_model(directory / NAMES) else ""
+        return Start(found.model, found.tokenizer, read_origin(directory), names)
 
     return read_model(name, read)
 

@@ -5,6 +5,7 @@ The run is a directory of checkpoints that `toolkit translate --model RUN` reads
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -221,7 +222,8 @@ class Settings(Recipe):
 def train(recipe: Settings, command: str = "") -> Run:
     """Train once: from texts to a model and its scores."""
     before = opened_start(recipe) if recipe.start else None
-    sources, valid_sources = open_corpus(recipe)
+    carry = recipe.carry or bool(before and before.tokenizer.carrier)
+    sources, valid_sources = open_corpus(recipe, carry)
     digests = {each.name: each.fingerprint()[:16] for each in (*sources, *valid_sources)}
     digests |= recipe.digests({}, start=before.model) if before else {}
     with recipe.opened(recipe.settings(digests), command) as (run, saved):
@@ -247,13 +249,13 @@ def train(recipe: Settings, command: str = "") -> Run:
         else:
             corpus, sides = embedded("en_ne", recipe.quiet), ("ne", "en") if recipe.reverse else ("en", "ne")
             name, pairs = "test", read_pairs(*(corpus / f"test.{side}" for side in sides))
-        first = Translator(before.model, tokenizer) if before else None
+        first = Translator(before.model, before.tokenizer) if before else None
         recipe.finish(run, tokenizer, lambda model, _: score(recipe, Translator(model, tokenizer), name, pairs, first))
         for directory in filter(None, (run.named("best"), recipe.export)):
             if recipe.preset == "names":
                 save_spellings(directory, chain(*map(corpus.example_texts, ("train", "valid"))))
-            if recipe.names:
-                read_model(recipe.names, partial(copytree, dst=directory / NAMES, dirs_exist_ok=True, ignore=NOT_NAMES))
+            if names := recipe.names or (before and before.names):
+                read_model(names, partial(copytree, dst=directory / NAMES, dirs_exist_ok=True, ignore=NOT_NAMES))
     return run
 
 
@@ -275,8 +277,8 @@ def opened_start(recipe: Settings) -> Start:
     return found._replace(tokenizer=found.tokenizer.with_languages(languages))
 
 
-def open_corpus(recipe: Settings) -> tuple[list[PairSource], list[PairSource]]:
-    """Find where training and validation pairs are read from."""
+def open_corpus(recipe: Settings, carry: bool = False) -> tuple[list[PairSource], list[PairSource]]:
+    """Find where training and validation pairs are read from; carry: put marks where numbers are carried over."""
     files = recipe.source, recipe.target, (*recipe.data, *recipe.mixture)
     valid_files = recipe.valid_source, recipe.valid_target, recipe.valid_data
     if recipe.preset == "everyday" and not any(valid_files):
@@ -288,7 +290,7 @@ def open_corpus(recipe: Settings) -> tuple[list[PairSource], list[PairSource]]:
         files, valid_files = (([corpus / f"{name}.en"], [corpus / f"{name}.ne"], []) for name in ("train", "valid"))
     columns = recipe.source_column, recipe.target_column
     sources = open_sources(*files, *columns)
-    return [*map(CarriedPairs, sources)] if recipe.carry else sources, open_sources(*valid_files, *columns, "valid")
+    return [*map(CarriedPairs, sources)] if carry else sources, open_sources(*valid_files, *columns, "valid")
 
 
 def prepare(
@@ -310,6 +312,9 @@ def prepare(
             tokenizer = SentencePieceTokenizer.train(texts, *kind, split_digits=recipe.carry)
             if recipe.carry:
                 tokenizer.carrier = Carrier.of(*(corpus.texts("train", side) for side in ("source", "target")))
+        elif tokenizer.carrier:
+            tokenizer = copy(tokenizer)
+            tokenizer.carrier = tokenizer.carrier.with_words(corpus.texts("train", "source"))
         tokenizer.save(directory)
         corpus.encode(tokenizer, model.max_length, model.ignore_case)
     return corpus, load_tokenizer(directory)

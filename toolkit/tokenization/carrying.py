@@ -130,12 +130,15 @@ class Carrier:
     @classmethod
     def of(cls, sources: Iterable[str], targets: Iterable[str]) -> "Carrier":
         """Learn the words of all sources, and the script that most letters of the targets belong to."""
-        known = frozenset(word for text in sources for word in words_of_text(text))
         letters = latin = 0
         for text in targets:
             letters += len(text)
             latin += sum("a" <= letter <= "z" for letter in text.lower())
-        return cls(known, "latin" if 2 * latin > letters else "devanagari")
+        return cls(frozenset(), "latin" if 2 * latin > letters else "devanagari").with_words(sources)
+
+    def with_words(self, sources: Iterable[str]) -> "Carrier":
+        """Give one that knows the words of these sources too: for a translator that goes on learning."""
+        return Carrier(self.known.union(word for text in sources for word in words_of_text(text)), self.script)
 
     def masked(self, text: str) -> Masked:
         """Put marks in the places of numbers, addresses and unknown words; what is more than the marks stays.
