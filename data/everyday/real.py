@@ -3,9 +3,10 @@
     python -m data.everyday.real --out DIR --table android.tsv wikipedia.tsv --lines mixed.en mixed.ne
 
 Tables have the columns en and ne; --lines are two files, line by line, of which every 20th line is a test: DIR/long.en
-and DIR/long.ne. Everything else goes to DIR/real.tsv, but for pairs that were there before, those that equal a line of
-a test (this one, data/everyday/test.tsv, valid.tsv), and those that nearly do. The text itself is not in the
-repository; see README.md for sources and licences.
+and DIR/long.ne, and every 20th line after the tenth is to choose by: DIR/valid.tsv. Everything else goes to
+DIR/real.tsv, but for pairs that were there before, those that equal a line that is held out (here, in
+data/everyday/test.tsv or valid.tsv), and those that nearly do. The text itself is not in the repository; see README.md
+for sources and licences.
 """
 
 import argparse
@@ -38,6 +39,12 @@ def read_lines(english: Path, nepali: Path) -> list[tuple[str, str]]:
     """Read two files line by line.  Raises ValueError for unequal numbers of lines."""
     files = [path.read_text(encoding="utf-8").splitlines() for path in (english, nepali)]
     return list(zip(*files, strict=True))
+
+
+def tidy(pair: tuple[str, str]) -> tuple[str, str]:
+    """Put both sides into normal form C, with single spaces."""
+    english, nepali = (" ".join(unicodedata.normalize("NFC", text).split()) for text in pair)
+    return english, nepali
 
 
 class Near:
@@ -76,29 +83,32 @@ def main() -> int:
     except (OSError, UnicodeDecodeError, ValueError) as error:
         print(f"data.everyday.real: the text cannot be read: {error}", file=sys.stderr)
         return 2
-    test = aligned[EVERY - 1 :: EVERY]
-    given += [pair for number, pair in enumerate(aligned, 1) if number % EVERY]
+    test, valid = aligned[EVERY - 1 :: EVERY], [tidy(pair) for pair in aligned[EVERY // 2 - 1 :: EVERY]]
+    given += [pair for number, pair in enumerate(aligned, 1) if number % (EVERY // 2)]
     everyday = [entry for name in ("test", "valid") for entry in tables.held_out(name)]
-    near = Near([english for english, _ in test] + [text for entry in everyday for text in entry.english])
+    tested = Near([english for english, _ in test])
+    valid = [pair for pair in valid if all(pair) and not tested.has(pair[0])]
+    near = Near([english for english, _ in (*test, *valid)] + [text for entry in everyday for text in entry.english])
     held, seen, kept, left = tables.HeldOut(everyday), set(), [], Counter()
     for pair in given:
-        english, nepali = (" ".join(unicodedata.normalize("NFC", text).split()) for text in pair)
+        english, nepali = tidy(pair)
         if not fold(english) or not nepali or max(len(english), len(nepali)) > LONGEST:
             left["blank or long"] += 1
         elif (english, nepali) in seen:
             left["there before"] += 1
         elif held.has(english, nepali) or near.has(english):
-            left["equal or nearly equal to a test line"] += 1
+            left["equal or nearly equal to what is held out"] += 1
         else:
             kept.append((english, nepali))
         seen.add((english, nepali))
     arguments.out.mkdir(parents=True, exist_ok=True)
-    table = "en\tne\n" + "".join("\t".join(pair) + "\n" for pair in kept)
-    (arguments.out / "real.tsv").write_text(table, encoding="utf-8")
+    for name, pairs in ("real", kept), ("valid", valid):
+        table = "en\tne\n" + "".join("\t".join(pair) + "\n" for pair in pairs)
+        (arguments.out / f"{name}.tsv").write_text(table, encoding="utf-8")
     for column, language in enumerate(("en", "ne")):
         text = "".join(unicodedata.normalize("NFC", pair[column]).strip() + "\n" for pair in test)
         (arguments.out / f"long.{language}").write_text(text, encoding="utf-8")
-    print(f"{len(kept):,} pairs to train on, {len(test)} to test; left out: {dict(left)}")
+    print(f"{len(kept):,} pairs to train on, {len(valid)} to choose by, {len(test)} to test; left out: {dict(left)}")
     return 0
 
 
