@@ -11,7 +11,8 @@ FLOORS = (
     *("toolkit", "process", "display", "errors", "launcher", "untrusted", "tensors", "files"),
     *("lock", "mpi", "parallel", "plain"),
     *("functional", "proof", "nn", "tokenization", "models", "data", "decoding", "evaluation", "training"),
-    *("text_model", "confidence", "outputs", "translation_reader", "translator", "chat", "language_model", "api"),
+    *("text_model", "confidence", "outputs", "translation_reader", "noisy_channel"),
+    *("translator", "chat", "language_model", "api"),
     *("preference", "interop", "explain", "serving", "recipes", "commands"),
 )
 

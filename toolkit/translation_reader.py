@@ -234,6 +234,11 @@ class TranslationReader(TextModel):
                 target = target.replace(carried, mark(number)) if carried else target
         return target
 
+    def restored(self, text: str, items: list[Carried]) -> str:
+        """Put back what was carried over."""
+        carrier = self.tokenizer.carrier
+        return carrier.restored(text, items, self.spell) if carrier else text
+
     def spell(self, word: str) -> str:
         """Write a word in the script of the translations: as it is, where nothing is known of that."""
         return word

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any, TypedDict, Unpack, overload
 
@@ -25,20 +26,13 @@ from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
 from toolkit.functional.arrays import Array
 from toolkit.models.seq2seq import Seq2Seq
-from toolkit.outputs import (
-    Translation,
-    distinct,
-    joined_translation,
-    translation,
-)
+from toolkit.noisy_channel import WEIGHT, chosen_by_both, searched_wide
+from toolkit.outputs import Translation, distinct, joined_translation, translation
 from toolkit.text_model import Where, config_of, listed
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.carrying import Carried, joined, mark
 from toolkit.tokenization.special import EOS
 from toolkit.translation_reader import Prepared, Target, TranslationReader, without_eos
-
-# Samples depend on the number of their text, and above these bits on that of the sentence.
-_SENTENCE_BITS = 64
 
 
 class TranslationSettings(GenerationSettings, total=False):
@@ -51,6 +45,8 @@ class TranslationSettings(GenerationSettings, total=False):
     target_language: str | None
     batch_size: int
     workers: int
+    reverse: "Translator | None"
+    reverse_weight: float
     where: Where
     first: int
 
@@ -125,6 +121,8 @@ class Translator(TranslationReader):
         workers: the number of processes that share the texts (1). More than one are started when they are first asked
             for, with the model as it is then, and wait for more until the translator goes or `close` is called. They
             change the time it takes, not the result.
+        reverse, reverse_weight: a translator of the other direction, and how much it counts (0.5): of what the beams
+            find (8 unless more than one are asked for), what both think best is taken (see `noisy_channel`).
         where, first: for parts of a longer input: a function that names a text in an error, by its number from 1; and
             the number of texts, blank ones aside, that came before these (samples depend on the number of their text,
             and on that of the sentence in it).
@@ -140,7 +138,7 @@ class Translator(TranslationReader):
         texts = [
             source.text.joined(
                 [
-                    self._restored(sentence_text(self.tokenizer, hypotheses[0].ids), items)
+                    self.restored(sentence_text(self.tokenizer, hypotheses[0].ids), items)
                     for hypotheses, items in zip(groups, source.carried, strict=True)
                 ]
             )
@@ -258,11 +256,14 @@ class Translator(TranslationReader):
         target_language: str | None = None,
         batch_size: int = BATCH_SIZE,
         workers: int = 1,
+        reverse: "Translator | None" = None,
+        reverse_weight: float = WEIGHT,
         where: Where | None = None,
         first: int = 0,
     ) -> tuple[Prepared, list[list[Hypothesis]]]:
         """Encode and decode -> the texts as they were read, and the hypotheses of each sentence."""
         texts, where = listed(text, "text", where)
+        config = searched_wide(self, reverse, reverse_weight, config) if reverse else config
         reader, more = self.between(source_language, target_language), {"split_sentences": split_sentences}
         prepared = reader.prepared(texts, config, where, prefix=prefix, bad_words=bad_words, first=first, **more)
         found = self._generate(
@@ -282,6 +283,10 @@ class Translator(TranslationReader):
             more = (some.prefixes, some.numbers, some.bad_ids, some.language)
             again = self._generate(workers, some.sentences, wide, batch_size, *more)
             found = self.completed(prepared, found, dict(zip(lost, again, strict=True)))
+        if reverse:
+            score_source = partial(reverse.score, batch_size=batch_size)
+            found = chosen_by_both(self, score_source, prepared, found, reverse_weight)
+            found = self.completed(prepared, found, {})
         return prepared, found
 
     def check_found(self, found: Iterable[Sequence[Hypothesis]]) -> None:
@@ -340,7 +345,7 @@ class Translator(TranslationReader):
             group = [translation(each, self.tokenizer) for each in hypotheses]
             if self.calibration:
                 group = [replace(each, confidence=self._confidence(source, each, items)) for each in group]
-            groups.append([replace(each, text=self._restored(each.text, items)) for each in group])
+            groups.append([replace(each, text=self.restored(each.text, items)) for each in group])
         if not config.samples:
             groups = [[*islice(distinct(group), config.num_return_sequences)] for group in groups]
         return groups
@@ -350,11 +355,6 @@ class Translator(TranslationReader):
         known = self.calibration.of(self.example(source, found))
         lost = any(mark(number) not in found.text for number in range(len(items)))
         return replace(known, sentence=0.0, sure=False, lost=True) if lost else known
-
-    def _restored(self, text: str, items: list[Carried]) -> str:
-        """Put back what was carried over."""
-        carrier = self.tokenizer.carrier
-        return carrier.restored(text, items, self.spell) if carrier else text
 
     def spell(self, word: str) -> str:
         """Write a word in the script of the translations: as it is known, else letter by letter, else as it is."""

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.everyday --model en-ne
     python -m tests.benchmarks.everyday --model ne-en --reverse --num-beams 4
-    python -m tests.benchmarks.everyday --model en-ne --split valid
+    python -m tests.benchmarks.everyday --model en-ne --split valid --reverse-model ne-en --reverse-weight 0.8
     python -m tests.benchmarks.everyday --model en-ne --long DIR    # what python -m data.everyday.real wrote
 
 Acceptable is what equals one of the references, the final mark aside. Beside each figure stands that of copying the
@@ -60,7 +60,7 @@ def judge(translator: toolkit.Translator, arguments: argparse.Namespace, folder:
     sources = read_lines(folder / f"{arguments.split}.{source}")
     references = [line.split("\t") for line in read_lines(folder / f"{arguments.split}.references.{target}")]
     topics = read_lines(folder / f"{arguments.split}.topics")
-    settings = {"num_beams": arguments.num_beams, "split_sentences": False}
+    settings = searching(arguments) | {"split_sentences": False}
     found = [group[0] for group in translator.translate_n(sources, **settings)]
     texts = [each.text for each in found]
     right = np.array([matches(own, text) for text, own in zip(texts, references, strict=True)])
@@ -85,6 +85,12 @@ def judge(translator: toolkit.Translator, arguments: argparse.Namespace, folder:
             print(f"{scores[place]:5.1f}  {sources[place]}\n       {texts[place]}\n       ({references[place][0]})")
 
 
+def searching(arguments: argparse.Namespace) -> dict:
+    """Give the settings by which all is translated."""
+    both = {"reverse": arguments.reverse_model, "reverse_weight": arguments.reverse_weight}
+    return {"num_beams": arguments.num_beams} | (both if arguments.reverse_model else {})
+
+
 def taught(folder: Path, side: str) -> list[str]:
     """Give one side of everything that is taught."""
     return [line for kind in KINDS for line in read_lines(folder / f"{kind}.{side}")]
@@ -104,7 +110,7 @@ def judge_names(translator: toolkit.Translator, arguments: argparse.Namespace, f
     source = "ne" if arguments.reverse else "en"
     names = json.loads((folder / "names-test.json").read_text("utf-8"))
     sources = read_lines(folder / f"names-test.{source}")
-    texts = translator.translate(sources, num_beams=arguments.num_beams)
+    texts = translator.translate(sources, **searching(arguments))
     figures = defaultdict(list)
     wrong = []
     for name, given, text in zip(names, sources, texts, strict=True):
@@ -131,7 +137,8 @@ def judge_long(translator: toolkit.Translator, arguments: argparse.Namespace, fo
     sources, references = (read_lines(arguments.long / f"long.{side}") for side in (source, target))
     rows = [line.split("\t") for line in read_lines(arguments.long / "real.tsv")[1:]]
     train = [taught(folder, side) + [row[side == "ne"] for row in rows] for side in (source, target)]
-    texts = translator.translate(sources, num_beams=arguments.num_beams, split_sentences=False)
+    settings = searching(arguments) | {"split_sentences": False}
+    texts = translator.translate(sources, **settings)
     copied = look_up(sources, *train).translations
     for least in 0, 11:
         places = [place for place, text in enumerate(sources) if len(text.split()) >= least]
@@ -153,6 +160,10 @@ def main() -> None:
     parser.add_argument("--reverse", action="store_true", help="from Nepali to English")
     parser.add_argument("--split", default="test", choices=("test", "valid"))
     parser.add_argument("--num-beams", type=int, default=1)
+    parser.add_argument(
+        "--reverse-model", type=toolkit.load, help="translator of the other direction, to choose by both"
+    )
+    parser.add_argument("--reverse-weight", type=float, default=0.5, help="and how much that counts")
     parser.add_argument("--worst", type=int, default=0)
     parser.add_argument("--no-names", action="store_true")
     parser.add_argument("--long", type=Path, help="directory with the long test and the real text trained on")

@@ -209,6 +209,9 @@ def test_an_error_names_the_line_of_the_file_in_any_process(translate, tmp_path,
         (["--prefix-file", "no-such-file"], "no-such-file does not exist"),
         (["--prefix", "क" * 3000], "the prefix of the text, line 1 has"),
         (["--workers", 0], "workers is 0"),
+        (["--reverse-weight", 0.2], "give both, or none"),
+        (["--reverse-model", "no-such-model"], "no-such-model"),
+        (["--reverse-model", "auto"], "--reverse-model auto belongs to en-ne and ne-en"),
         (["--bad-words", ""], "a bad word is empty"),
         (["--workers", "two"], "--workers is 'two': it must be a whole number"),
         (["--forced-eos", "maybe"], "--forced-eos is 'maybe': it must be one of scored, free, none"),
@@ -217,6 +220,19 @@ def test_an_error_names_the_line_of_the_file_in_any_process(translate, tmp_path,
 )
 def test_what_does_not_go_together_is_told_in_one_sentence(translate, flags, words):
     assert words in translate("text", *flags).sentence
+
+
+def test_a_model_of_the_other_direction_has_its_say(translate, translator, fifty, tiny_model, monkeypatch):
+    monkeypatch.setattr(windows, "WINDOW", 7)
+    flags = ["--max-new-tokens", 4, "--num-beams", 3, "--reverse-model", tiny_model, "--reverse-weight", 2.5]
+    one, two = (translate("--file", fifty, "--workers", workers, *flags).lines for workers in (1, 2))
+    settings = {"max_new_tokens": 4, "num_beams": 3}
+    assert one == two
+    assert one[:4] == translator.translate(LINES, reverse=translator, reverse_weight=2.5, **settings)
+    assert one[:4] != translator.translate(LINES, **settings)
+    for direction, other in (("en-ne", "ne-en"), ("ne-en", "en-ne")):
+        assert command.reverse_of(Translate(model=direction, reverse_model="auto")) == other
+        assert command.reverse_of(Translate(model=direction)) is None
 
 
 def test_a_prefix_for_every_line(translate, tmp_path):

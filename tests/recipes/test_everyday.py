@@ -13,7 +13,7 @@ from toolkit.commands.train import Training
 from toolkit.errors import ConfigError
 from toolkit.recipes import translation
 from toolkit.recipes.translation import EVERYDAY_MODEL, EVERYDAY_TRAINING, Settings, open_corpus
-from toolkit.tokenization.carrying import load_spellings, save_spellings
+from toolkit.tokenization.carrying import load_spellings, mark, save_spellings
 
 
 def test_the_preset_mixes_its_pairs_with_those_that_are_given(tmp_path: Path) -> None:
@@ -75,6 +75,30 @@ def test_a_run_has_the_pairs_that_are_given_and_a_model_of_names(tmp_path: Path,
     report = json.loads((Path(run.path) / "data" / "corpus.json").read_text())
     weights = {Path(each["name"]).name: each["weight"] for each in report["sources"] if each["split"] == "train"}
     assert weights == {"own.tsv": 0.5, "everyday:typed": 2.0}
+    goes_on(tmp_path, Path(run.path) / "step-000001")
+
+
+def goes_on(tmp_path: Path, before: Path) -> None:
+    """Fine-tune a model that carries over: new words are known from then on, numbers get marks, its speller is kept."""
+    rows = (f"{'quokka ' * n}{n}\t{'क्वोका ' * n}{n}\n" for n in range(1, 40))
+    (tmp_path / "new.tsv").write_text("".join(["en\tne\n", *rows]))
+    new = toolkit.train(
+        "translation",
+        run=tmp_path / "new",
+        start=str(before),
+        data=str(tmp_path / "new.tsv"),
+        valid_lines=2,
+        training={"updates": 1, "workers": 1, "tokens_per_batch": 100, "validate_every": 1},
+        num_beams=1,
+        quiet=True,
+    )
+    old, after = toolkit.load_translator(before), toolkit.load_translator(new)
+    assert [item.text for item in old.tokenizer.carrier.masked("word quokka Ann 7").items] == ["quokka", "Ann", "7"]
+    assert [item.text for item in after.tokenizer.carrier.masked("word quokka Ann 7").items] == ["Ann", "7"]
+    corpus = (Path(new.path) / "data").glob("*")
+    assert any(mark(0).encode() in path.read_bytes() for path in corpus if path.is_file())
+    assert after.spellings == {"john": "जोन", "ann": "एन"}
+    assert not (Path(new.path) / "step-000001" / "names" / "training").exists()
 
 
 def test_a_run_of_names_keeps_the_spellings_that_it_has_read(tmp_path: Path, monkeypatch) -> None:
