@@ -12,7 +12,7 @@ import toolkit
 from toolkit.commands.train import Training
 from toolkit.errors import ConfigError
 from toolkit.recipes import translation
-from toolkit.recipes.translation import EVERYDAY_MODEL, EVERYDAY_TRAINING, Settings, open_corpus
+from toolkit.recipes.translation import EVERYDAY_MODEL, EVERYDAY_TRAINING, Settings, keeping_marks, open_corpus
 from toolkit.tokenization.carrying import load_spellings, mark, save_spellings
 
 
@@ -98,6 +98,11 @@ def goes_on(tmp_path: Path, before: Path) -> None:
     corpus = (Path(new.path) / "data").glob("*")
     assert any(mark(0).encode() in path.read_bytes() for path in corpus if path.is_file())
     assert after.spellings == {"john": "जोन", "ann": "एन"}
+    pairs = [(f"word {mark(0)}", f"शब्द {mark(0)}")]
+    assert keeping_marks(after.tokenizer, [("word 7", "शब्द ७")]) is after.tokenizer
+    read = keeping_marks(after.tokenizer, pairs)
+    assert (read.carrier, after.tokenizer.carrier is None) == (None, False)
+    assert read.decode(read.encode(pairs[0][0])) == pairs[0][0]
     assert not (Path(new.path) / "step-000001" / "names" / "training").exists()
 
 

@@ -40,7 +40,7 @@ from toolkit.recipes.start import (
     tuned,
 )
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
-from toolkit.tokenization.carrying import Carrier, save_spellings
+from toolkit.tokenization.carrying import Carrier, has_marks, save_spellings
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.task import Evaluation, Evaluator
@@ -232,7 +232,8 @@ def train(recipe: Settings, command: str = "") -> Run:
         words = has_words(corpus.example_texts("train"))
         split = recipe.model.split_sentences and (words or before is not None)
         build = partial(Seq2Seq, replace(recipe.model, vocab_size=tokenizer.vocab_size, split_sentences=split))
-        evaluator = PairEvaluator(tokenizer, corpus.example_texts("valid"))
+        held_out = corpus.example_texts("valid")
+        evaluator = PairEvaluator(keeping_marks(tokenizer, held_out), held_out)
         task = make_task(recipe, corpus, tokenizer)
         begin = partial(copy_values, before.model) if before else None
         trainer = Trainer(build, task, recipe.training, run, tokenizer, evaluator, recipe.quiet, begin)
@@ -245,12 +246,13 @@ def train(recipe: Settings, command: str = "") -> Run:
             told.append(f"more than 1 in 20 sources have no words: {what}")
         recipe.fit(trainer, saved, *told, size=f", {tokenizer.vocab_size} tokens")
         if recipe.source or recipe.data or recipe.preset:
-            name, pairs = f"validation_beam_{recipe.num_beams}", list(corpus.example_texts("valid"))
+            name, pairs = f"validation_beam_{recipe.num_beams}", list(held_out)
         else:
             corpus, sides = embedded("en_ne", recipe.quiet), ("ne", "en") if recipe.reverse else ("en", "ne")
             name, pairs = "test", read_pairs(*(corpus / f"test.{side}" for side in sides))
-        first = Translator(before.model, before.tokenizer) if before else None
-        recipe.finish(run, tokenizer, lambda model, _: score(recipe, Translator(model, tokenizer), name, pairs, first))
+        first = Translator(before.model, keeping_marks(before.tokenizer, pairs)) if before else None
+        reads = keeping_marks(tokenizer, pairs)
+        recipe.finish(run, tokenizer, lambda model, _: score(recipe, Translator(model, reads), name, pairs, first))
         for directory in filter(None, (run.named("best"), recipe.export)):
             if recipe.preset == "names":
                 save_spellings(directory, chain(*map(corpus.example_texts, ("train", "valid"))))
@@ -318,6 +320,15 @@ def prepare(
         tokenizer.save(directory)
         corpus.encode(tokenizer, model.max_length, model.ignore_case)
     return corpus, load_tokenizer(directory)
+
+
+def keeping_marks(tokenizer: Tokenizer, pairs: Pairs) -> Tokenizer:
+    """Give the tokenizer by which pairs are translated: of those with marks in them nothing is carried over again."""
+    if not tokenizer.carrier or not any(has_marks(source) for source, _ in pairs):
+        return tokenizer
+    found = copy(tokenizer)
+    found.carrier = None
+    return found
 
 
 def has_words(pairs: Pairs) -> bool:

@@ -76,6 +76,11 @@ def mark(number: int) -> str:
     return chr(ord(FIRST_MARK) + number)
 
 
+def has_marks(text: str) -> bool:
+    """Say if marks stand in a text already, as in a pair that was trained on."""
+    return bool(_MARK.search(text))
+
+
 def masked_pair(source: str, target: str) -> tuple[str, str]:
     """Put the same marks in the places of the numbers and addresses that both sides of a pair have as often.
 
