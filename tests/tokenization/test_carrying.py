@@ -158,3 +158,11 @@ def test_a_word_in_the_script_that_is_written_stays_as_it_is():
     nepali = Carrier(frozenset({"at"}), "devanagari")
     assert nepali.restored(mark(0), [Carried("बन", True)], lambda word: "x") == "बन"
     assert nepali.restored(mark(0), [Carried("Bonn", True)], lambda word: "बन") == "बन"
+
+
+def test_short_forms_of_messages_are_read_as_what_they_stand_for():
+    carrier = Carrier.of(["how are you please help"], ["तपाईंलाई कस्तो छ"])
+    assert carrier.masked("how r u? Pls help, thx") == Masked("how are you? please help, thanks", [])
+    assert [item.text for item in carrier.masked("UR and plsx help").items] == ["UR", "and", "plsx"]
+    knowing = Carrier.of(["u pls"], ["तपाईं"])
+    assert knowing.masked("u pls").text == "u pls"

@@ -10,7 +10,8 @@ its script. A mark is a letter of Unicode's private use area, which no text has.
 
 Words are unknown where the sentences that a translator was trained on do not have them, nor a form of them that rules
 know: endings in English, postpositions and endings of verbs in Nepali. Nepali is typed in many spellings (दिनुस् for
-दिनुहोस्, तपाइ for तपाईं): an unknown word that is one of a single known one is read as that.
+दिनुहोस्, तपाइ for तपाईं): an unknown word that is one of a single known one is read as that. So are the short forms of
+English messages (u, pls).
 """
 
 import os
@@ -55,6 +56,13 @@ _ENDINGS = ("s", "es", "d", "ed", "ing", "er", "r", "ers", "est", "st", "ly", "y
 # Letters that are typed for one another, and those that are left out, in the spelling that all of them share.
 _TYPED = str.maketrans("ीूईऊशषवणयङञळऐऔ", "िुइउससबनएननलएओ", "ँं‍्ः")
 _SAID = (("नुहोस", "नुस"), ("हरू", "हरु"), ("्य", "े"), ("क्ष", "छ"), ("ज्ञ", "ग"), ("ृ", "रि"), ("ै", "े"), ("ौ", "ो"))
+
+
+# Short forms of messages; those of one or two letters only in lower case, for R and UR may be a name.
+_SHORT = {
+    "u": "you", "r": "are", "ur": "your", "pls": "please", "plz": "please", "thx": "thanks", "thnx": "thanks",
+    "tmrw": "tomorrow", "gonna": "going to", "wanna": "want to", "cuz": "because", "coz": "because",
+}  # fmt: skip
 
 
 class Carried(NamedTuple):
@@ -156,6 +164,8 @@ class Carrier:
         def replaced(match: re.Match) -> str:
             found, rest = match[0], ""
             if match["word"]:
+                if (long := _SHORT.get(found if len(found) < 3 else found.lower())) and found not in self.known:
+                    return long
                 found, rest = self._unknown(found)
                 if not found:
                     return rest
