@@ -39,13 +39,14 @@ def known() -> frozenset[str]:
 def free_name(rng: Random) -> str:
     """A name of any make; nobody's but by chance."""
     while True:
-        name = "".join(_syllables(rng))
+        name = "".join(syllables(rng))
         if LENGTHS[0] <= len(name) <= LENGTHS[1] and name not in known() and not OFFENSIVE.search(name):
             return name.capitalize()
 
 
-def _syllables(rng: Random) -> list[str]:
-    (count,) = rng.choices(SYLLABLES, SYLLABLE_WEIGHTS)
+def syllables(rng: Random, weights: tuple[int, ...] = SYLLABLE_WEIGHTS) -> list[str]:
+    """The syllables of a name of any make; weights: how often it has one, two, three or four."""
+    (count,) = rng.choices(SYLLABLES, weights)
     parts = []
     for number in range(count):
         onset = rng.choice(ONSETS) if number or rng.random() < OPEN else ""

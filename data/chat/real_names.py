@@ -42,10 +42,10 @@ WOMEN = words("""
 """)  # fmt: skip
 MEN = words("""
     Adam Ahmed Alan Albert Amir Andrew Antonio Arthur Ben Boris Brian Bruno Carlos Charles Daniel David Diego Edgar
-    Edward Elias Emil Eric Felix Frank George Hamid Harry Hassan Henry Hiroshi Hugo Ibrahim Igor Ivan Jack Jacob James
+    Edward Elias Emil Eric Felix Frank George Hamid Harry Hassan Henry Hiroshi Hugo Ibrahim Igor Ivan Jacob James
     John Jonas Joseph Juan Julian Karl Kenji Kevin Kofi Leo Leon Louis Lucas Luis Marco Mario Martin Matteo Miguel
     Mohamed Nathan Nick Noah Oliver Omar Oscar Otto Pablo Paul Pedro Peter Philip Ralf Robert Samuel Simon Stefan
-    Thomas Tom Victor Vincent Walter William Yusuf
+    Thomas Victor Vincent Walter William Yusuf
 """)  # fmt: skip
 
 PETS = words("""

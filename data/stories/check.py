@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from data.stories import words
 from data.stories.plots import LANGUAGES, Line, Plot, read_plots
 from data.stories.template import Choice, Entity, Slot, Template, pattern, slots
 
@@ -49,11 +50,36 @@ def expression(language: str, plot: int, beat: int, line: int) -> tuple[re.Patte
     return re.compile(pattern(template, chosen.candidates) + r"(?= |$)"), tuple(slots(template))
 
 
+FEW = 100  # candidates that are looked through one by one
+INDEXES: dict[tuple[int, str], tuple[tuple[Entity, ...], dict[str, tuple[Entity, ...]]]] = {}
+
+
+def by_form(candidates: tuple[Entity, ...], form: str) -> dict[str, tuple[Entity, ...]]:
+    """Many candidates by one of their forms; the index is kept with them, for they are those of a plot."""
+    key = id(candidates), form
+    if key not in INDEXES or INDEXES[key][0] is not candidates:
+        found: dict[str, list[Entity]] = {}
+        for entity in candidates:
+            found.setdefault(entity.form(form), []).append(entity)
+        INDEXES[key] = candidates, {text: tuple(entities) for text, entities in found.items()}
+    return INDEXES[key][1]
+
+
+def anybody_named(text: str, form: str) -> tuple[Entity, ...]:
+    """Whoever has a name that no list has: a story of anybody may be of her or of him."""
+    is_name = form == "name" and text.isalpha() and text.istitle()
+    return tuple(words.someone(text, pronoun) for pronoun in words.PRONOUNS) if is_name else ()
+
+
 def narrow(cast: Cast, captured: list[tuple[Slot, str]]) -> tuple[Cast, str]:
     """The candidates that explain what was captured, and a reason if for some slot there are none."""
     cast = dict(cast)
     for slot, text in captured:
-        left = tuple(entity for entity in cast[slot.variable] if entity.form(slot.form) == text)
+        candidates = cast[slot.variable]
+        if len(candidates) > FEW:
+            left = by_form(candidates, slot.form).get(text, ()) or anybody_named(text, slot.form)
+        else:
+            left = tuple(entity for entity in candidates if entity.form(slot.form) == text)
         if not left:
             return cast, conflict(slot, text, cast[slot.variable])
         cast[slot.variable] = left
@@ -141,11 +167,11 @@ def vocabulary(language: str) -> frozenset[str]:
         for beat in plot.beats:
             for line in beat:
                 collect(line.template, plot)
-    return frozenset(words(" ".join(texts)))
+    return frozenset(words_of(" ".join(texts)))
 
 
-def words(text: str) -> list[str]:
-    return re.findall(r"[^\s.,!?\"'।]+", text.lower())
+def words_of(text: str) -> list[str]:
+    return re.findall(r"[^\s.,:!?\"'।]+", text.lower())
 
 
 def read(text: str, language: str = "en") -> Reading:
@@ -165,7 +191,7 @@ def problems(story: str, language: str = "en") -> list[str]:
     reading = read(text, language)
     if reading.complete:
         return []
-    unknown = sorted(set(words(text)) - vocabulary(language))
+    unknown = sorted(set(words_of(text)) - vocabulary(language))
     return [f"unknown word: {word}" for word in unknown] + reading.reasons[:3]
 
 

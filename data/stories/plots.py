@@ -47,6 +47,7 @@ class Plot:
     name: str
     candidates: dict[str, tuple[Entity, ...]]
     beats: tuple[tuple[Line, ...], ...]
+    is_open: bool = False  # it is of anybody and anything
 
 
 def _line(text: str) -> Line:
@@ -56,6 +57,13 @@ def _line(text: str) -> Line:
         text = text[match.end() :]
     template = () if text == "-" else parse(text)
     return Line(template, *(frozenset(flags[mark]) for mark in "+?!"))
+
+
+def _with_quality(text: str) -> list[str]:
+    """A line as it is, and once more with a quality `q` of its thing: "a kite", "a broken kite"; "his broken kite"."""
+    described = text.replace("{x.a}", "{q.a} {x}").replace("{x.A}", "{q.A} {x}")
+    described = re.sub(r"(\b[Tt]he|\{A\.[Hh]is\}) \{x\}", r"\1 {q} {x}", described)
+    return [text, described] if described != text else [text, text]
 
 
 def _slot(text: str, language: str) -> tuple[str, tuple[Entity, ...]]:
@@ -79,9 +87,12 @@ def _blocks(text: str) -> list[list[str]]:
 def _plot(text: str, shared: dict[str, list[str]], language: str) -> Plot:
     head, *blocks = _blocks(text)
     candidates = dict(_slot(line, language) for line in head[1:])
+    is_open = any(re.match(r"\w+: anybody$", line) for line in head[1:])
     beats = []
-    for block in blocks:
+    for number, block in enumerate(blocks):
         lines = [line for entry in block for line in (shared[entry[1:]] if entry[0] == "&" else [entry])]
+        if is_open and number == 0:
+            lines = [described for line in lines for described in _with_quality(line)]
         beats.append(tuple(_line(line) for line in lines))
     unknown = {slot.variable for beat in beats for line in beat for slot in slots(line.template)} - candidates.keys()
     if unknown:
@@ -90,7 +101,7 @@ def _plot(text: str, shared: dict[str, list[str]], language: str) -> Plot:
     idle = set().union(*(line.sets for line in lines)) ^ set().union(*(line.needs | line.excludes for line in lines))
     if idle:
         raise ValueError(f"plot {head[0]!r} sets or asks for a flag in vain: {sorted(idle)}")
-    return Plot(head[0], candidates, tuple(beats))
+    return Plot(head[0], candidates, tuple(beats), is_open)
 
 
 @cache
@@ -98,11 +109,13 @@ def read_plots(language: str) -> tuple[Plot, ...]:
     """All plots of a language, in the order of the files."""
     folder = HERE / "plots" / language
     shared = {}
-    for block in _blocks((folder / "shared.txt").read_text(encoding="utf-8")):
-        shared[block[0].removeprefix("== ")] = block[1:]
+    for path in sorted(folder.glob("shared*.txt")):
+        for block in _blocks(path.read_text(encoding="utf-8")):
+            if block[0]:
+                shared[block[0].removeprefix("== ")] = block[1:]
     plots = []
     for path in sorted(folder.glob("*.txt")):
-        if path.name != "shared.txt":
+        if not path.name.startswith("shared"):
             texts = re.split(r"^== ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
             plots += [_plot(text, shared, language) for text in texts]
     return tuple(plots)

@@ -104,13 +104,34 @@ def slots(template: Template) -> Iterable[Slot]:
                 yield from slots(option)
 
 
+MANY = 60  # forms of a slot: an expression of all of them would be slow
+
+
+# Of many candidates, which are those of a plot and stay: (their id, a form) -> them, and the expression for the form.
+EXPRESSIONS: dict[tuple[int, str], tuple[tuple[Entity, ...], str]] = {}
+
+
+def any_of(candidates: tuple[Entity, ...], form: str) -> str:
+    """A regular expression for a form of any of the candidates; where they are many, for all words of its shape."""
+    key = id(candidates), form
+    if key not in EXPRESSIONS or EXPRESSIONS[key][0] is not candidates:
+        EXPRESSIONS[key] = candidates, _any_of({entity.form(form) for entity in candidates})
+    return EXPRESSIONS[key][1]
+
+
+def _any_of(forms: set[str]) -> str:
+    if len(forms) <= MANY:
+        return "|".join(map(re.escape, sorted(forms, key=lambda form: (-len(form), form))))
+    least, most = min(form.count(" ") for form in forms), max(form.count(" ") for form in forms)
+    return r"[A-Za-z-]+" + (rf"(?: [a-z-]+){{{least},{most}}}?" if most else "")
+
+
 def pattern(template: Template, candidates: dict[str, tuple[Entity, ...]]) -> str:
     """A regular expression for all texts of a template; every slot is a group."""
     written = []
     for part in template:
         if isinstance(part, Slot):
-            forms = {entity.form(part.form) for entity in candidates[part.variable]}
-            written.append(f"({'|'.join(map(re.escape, sorted(forms, key=lambda form: (-len(form), form))))})")
+            written.append(f"({any_of(candidates[part.variable], part.form)})")
         elif isinstance(part, Choice):
             written.append(f"(?:{'|'.join(pattern(option, candidates) for option in part.options)})")
         else:

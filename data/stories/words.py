@@ -1,7 +1,10 @@
 """The English words that fill the slots of the plots: characters with their pronouns, things with their articles."""
 
 from functools import cache
+from pathlib import Path
+from random import Random
 
+from data.chat import free_names, names
 from data.en_ne.english import a, plural
 from data.en_ne.nouns import tagged
 from data.en_ne.people import NAMES
@@ -24,6 +27,39 @@ ELDERS = {
     "mother": "she", "father": "he", "grandmother": "she", "grandfather": "he",
 }  # fmt: skip
 COLOURS = ("red", "blue", "green")
+# Half of the stories are of anybody and anything: more names and things than a small model can learn by heart, so that
+# it goes on with those that a prompt names. Made names (Tolavir, Bep, Rusk) may be a girl's or a boy's; most are of any
+# make and short, as real ones are: who has read long ones alone makes Jim a Jimal.
+MADE_NAMES, SYLLABLE_WEIGHTS = 12_000, (40, 45, 14, 1)
+THINGS = "object", "creature", "sight"  # kinds of things, each with a list of its own in things/
+# What stands before a thing in half of the first sentences, so that a model learns which word is the thing.
+ANY_QUALITY = (
+    "old", "new", "small", "little", "big", "large", "tiny", "huge", "beautiful", "pretty", "lovely", "strange",
+    "odd", "funny", "famous", "wonderful", "perfect", "special", "secret", "magic", "golden", "silver", "white",
+    "black", "red", "blue", "green", "yellow", "brown", "grey", "purple", "pink", "orange", "dark", "bright", "pale",
+    "dirty", "dusty", "muddy", "wet", "cold", "warm", "lost", "forgotten", "unusual", "curious", "curly", "round",
+    "crooked", "ordinary", "rare", "fine", "splendid", "ugly", "plain", "striped", "spotted", "colourful", "enormous",
+    "giant", "real", "mysterious", "frozen", "good", "poor",
+)  # fmt: skip
+QUALITIES = {
+    "object": (
+        "broken", "wooden", "rusty", "heavy", "light", "shiny", "torn", "sharp", "soft", "hard", "empty", "full",
+        "thin", "thick", "paper", "glass", "plastic", "stolen", "missing", "hidden", "cracked", "worn", "square",
+        "flat", "long", "short", "wide", "clean", "sticky", "precious", "useless", "cheap", "expensive", "borrowed",
+        "painted",
+    ),
+    "creature": (
+        "hurt", "hungry", "sleepy", "angry", "proud", "shy", "brave", "lazy", "naughty", "clever", "wild", "tame",
+        "young", "baby", "crying", "lame", "fat", "thin", "thirsty", "frightened", "friendly", "lonely", "noisy",
+        "quiet", "stubborn", "gentle", "cheeky", "greedy", "tired", "sick", "fluffy", "hairy", "fast", "slow",
+        "talking", "injured", "wounded", "playful", "grumpy", "nervous",
+    ),
+    "sight": (
+        "tall", "high", "wide", "deep", "quiet", "noisy", "busy", "empty", "lonely", "abandoned", "hidden", "distant",
+        "silent", "gloomy", "sunny", "crowded", "ancient", "modern", "narrow", "steep", "wooden", "stone", "haunted",
+        "ruined", "peaceful", "shady", "misty", "grand", "broken", "royal",
+    ),
+}  # fmt: skip
 
 
 def someone(name: str, pronoun: str, **forms: str) -> Entity:
@@ -39,6 +75,39 @@ def thing(forms: dict[str, str]) -> Entity:
 
 CHILDREN = tuple(someone(name, "she") for name in GIRLS) + tuple(someone(name, "he") for name in BOYS)
 FRIENDS = tuple(someone(name, "she") for name in FRIEND_GIRLS) + tuple(someone(name, "he") for name in FRIEND_BOYS)
+
+
+def made_names() -> list[str]:
+    """Made names that are kept for no test: one in four of regular syllables, the others of any make."""
+    rng = Random("made names of stories")
+    regular = [name for name in names.all_made() if names.split_of(name) == "train"]
+    drawn = dict.fromkeys(rng.sample(regular, MADE_NAMES // 4))
+    words = {word for kind in THINGS for entity in read_things(kind) for word in entity.name.split()} | names.NOT_NAMES
+    while len(drawn) < MADE_NAMES:
+        name = "".join(free_names.syllables(rng, SYLLABLE_WEIGHTS))
+        usable = 2 < len(name) < 9 and name not in words and not free_names.OFFENSIVE.search(name)
+        if usable and names.split_of(name.capitalize()) == "train":
+            drawn[name.capitalize()] = None
+    return list(drawn)
+
+
+def anybody() -> tuple[Entity, ...]:
+    """Real names of children, and twice as many made ones; none is kept for the tests of the conversations."""
+    rng, drawn = Random("names of stories"), dict.fromkeys(made_names())
+    made = {name: rng.random() < 0.5 for name in drawn}
+    real = {name: names.genders()[name] for name in names.real("train")}
+    taken = {*FRIEND_GIRLS, *FRIEND_BOYS}
+    return tuple(
+        someone(name, "she" if female else "he") for name, female in (made | real).items() if name not in taken
+    )
+
+
+def read_things(kind: str) -> tuple[Entity, ...]:
+    """The things of a kind, from its list."""
+    lines = (Path(__file__).parent / "things" / f"{kind}.txt").read_text(encoding="utf-8").splitlines()
+    return tuple(thing({"name": line}) for line in lines if line)
+
+
 CLASSES = {
     "child": CHILDREN,
     "friend": FRIENDS,
@@ -65,4 +134,12 @@ ALL_NAMES = frozenset((*GIRLS, *BOYS, *FRIEND_GIRLS, *FRIEND_BOYS, *PET_NAMES["h
 @cache
 def entities(name: str) -> tuple[Entity, ...]:
     """The entities of a class, here or among the tags of the translator's nouns; none if there is no such class."""
+    if name == "anybody":
+        return anybody()
+    if name in THINGS:
+        return read_things(name)
+    if (kind := name.removeprefix("quality of ")) in THINGS:
+        begun = {entity.name.partition(" ")[0] for entity in read_things(kind)}  # a "wooden block" is one thing
+        qualities = dict.fromkeys((*ANY_QUALITY, *QUALITIES[kind]))
+        return tuple(thing({"name": each}) for each in qualities if each not in begun)
     return CLASSES.get(name) or tuple(thing({"name": noun.english}) for noun in tagged(name) if noun.english != name)

@@ -59,13 +59,13 @@ def test_sizes(stories):
     size = {n: sum(len(story.encode()) for s in SIDES for story in stories[s, n]) for n in LANGUAGES}
     assert size["en"] >= 1_500_000
     assert size["ne"] >= 1_000_000
-    assert sum(size.values()) < 11_000_000
+    assert sum(size.values()) < 12_000_000
     assert len(read_plots("en")) >= 25
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_text(stories, language):
-    allowed = re.compile(r"[A-Za-z' ,.?!\"-]+" if language == "en" else r"[ऀ-॥ ,?!\"\u200d]+")
+    allowed = re.compile(r"[A-Za-z' ,.?!:\"-]+" if language == "en" else r"[ऀ-॥ ,?!\"\u200d]+")
     least, most = generate.WORDS[language]
     for side in SIDES:
         for story in stories[side, language]:
@@ -171,7 +171,7 @@ def test_damaged_stories_are_rejected(some, kind, rate):
     plots = len(read_plots("en"))
     texts = [damaged(kind, story, some[(n + plots) % len(some)], rng) for n, story in enumerate(some)]
     texts = [text for text, story in zip(texts, some, strict=True) if text not in (None, story)]
-    assert len(texts) > len(some) / 4
+    assert len(texts) > len(some) / 8
     assert sum(bool(problems(text)) for text in texts) / len(texts) >= rate
 
 
@@ -190,7 +190,7 @@ STORY = (
         ("a little girl", "a little boy", "name: Sita"),
         ("Her best", "His best", "pronoun: 'His'"),
         ("put the ball", "put the kite", "object: 'kite'"),
-        ("put the ball", "put the spaceship", "unknown word: spaceship"),
+        ("put the ball", "put the sputnik", "unknown word: sputnik"),
         (STORY[STORY.index(" From that day") :], "", "unfinished"),
         ("looked everywhere", "looked at the moon", "no pattern"),
         ("very happy.", "very happy. She had a blue kite.", "after the end"),
