@@ -31,7 +31,7 @@ WHOLE: tuple[tuple[Callable[[Random], list[str]], int], ...] = (
     (base_prose.mixed_sums, 16),
     (base_prose.sum_rows, 2),
 )
-QUESTIONS = 32_000  # with their answers
+QUESTIONS = 42_000  # with their answers
 
 
 def documents() -> list[str]:

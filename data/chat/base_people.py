@@ -6,7 +6,7 @@ person is asked and told again; what somebody says as "I" is given back as "you"
 
 from random import Random
 
-from data.chat import world
+from data.chat import free_values, world
 from data.chat.names import is_female, name, pet_name
 from data.chat.writing import lines, write
 
@@ -166,13 +166,15 @@ def cast(rng: Random) -> dict[str, object]:
             people.append(drawn)
     female = is_female(people[0], rng)
     age = rng.choice(world.AGES) if rng.random() < 0.5 else rng.randint(5, 20)
-    like, other = rng.sample(world.LIKES, 2)
+    like = other = free_values.like("train", rng)
+    while other == like:
+        other = free_values.like("train", rng)
     return {
         "N": people[0], "F": people[1], "B": people[2], "P": pet_name("train", rng), "pet": rng.choice(world.PETS),
         "he": "she" if female else "he", "his": "her" if female else "his", "him": "her" if female else "him",
-        "He": "She" if female else "He", "place": rng.choice(world.PLACES), "like": like, "other": other,
+        "He": "She" if female else "He", "place": free_values.place("train", rng), "like": like, "other": other,
         "food": rng.choice(world.FOODS), "colour": rng.choice(world.COLOURS), "animals": rng.choice(world.ANIMALS),
-        "age": age, "job": rng.choice(world.JOBS), "day": rng.choice(world.DAYS),
+        "age": age, "job": free_values.job("train", rng), "day": rng.choice(world.DAYS),
         "month": rng.choice(world.MONTHS), "kin": kin(is_female(people[2], rng), age, rng),
     }  # fmt: skip
 

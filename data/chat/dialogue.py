@@ -20,14 +20,14 @@ TRIES = 100  # for a name that is still free
 LOWER, BARE = 0.14, 0.16  # how often users type without capitals, and without the final mark
 
 # What may stand around the core, by the tone of the act. A tone without openings only has closings.
-ANSWER = ("Of course.", "Certainly!", "Gladly.", "With pleasure.", "Happy to help!")
-MORE = ("I hope that helps.", "Just ask if you want to know more.", "Is there anything else I can do for you?")
+ANSWER = ("Of course.", "Certainly!", "Gladly.", "Sure.", "With pleasure.")
+MORE = ("I hope that helps.", "Just ask if you want to know more.")
 MANNERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "answer": (ANSWER, (*MORE, "What else would you like to know?", "I am happy to help.")),
+    "answer": (ANSWER, (*MORE, "I am happy to help.")),
     "translation": (ANSWER, MORE),
-    "told": (("Thank you for telling me.",), ("How can I help you?", "Is there anything else I can do for you?")),
-    "untold": (("I am sorry.",), ("Please tell me, and I will remember it.",)),
-    "unknowable": (("I am sorry.",), ("Is there anything else I can do for you?", "What else would you like to know?")),
+    "told": (("Thank you.", "Thank you for telling me."), ("How can I help you?", "I am happy to help.")),
+    "untold": (("I am sorry.", "Sorry."), ("Please tell me, and I will remember it.",)),
+    "unknowable": (("I am sorry.", "Sorry."), ("How else can I help you?",)),
     "greeting": ((), ("How can I help you?", "I am happy to help.")),
     "asked": (("Thank you for asking.",), ("How can I help you?", "Just ask if you want to know more.")),
     "thanked": (("Gladly.", "With pleasure."), ("I am happy to help.", "Just ask if you want to know more.")),
@@ -39,6 +39,15 @@ MANNERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "ne asked": (("धन्यवाद।",), ("म तपाईंलाई कसरी मद्दत गरूँ?", "अरू के जान्न चाहनुहुन्छ?")),
     "ne parting": ((), ("आफ्नो ख्याल राख्नुहोस्।",)),
 }
+# What may stand around a worse reply of the preferences: it is as long as a polite one, and blunt.
+BLUNT = (
+    ("Again?", "Fine, then.", "Listen.", "As you should know:", "Not this again.", "What a question."),
+    ("Do not ask me again.", "That is all you get.", "Remember it next time.", "Everybody knows that.", "Now stop."),
+)
+BLUNT_NE = (("फेरि?",), ("फेरि नसोध्नुहोस्।", "मसँग समय छैन।"))
+POLITE = 0.55  # of the replies
+# A polite reply says the core in a sentence less often than a curt one, so that the two are of similar length.
+FULL_POLITE, FULL_CURT = 0.35, 0.7
 
 
 class Core(NamedTuple):
@@ -64,18 +73,35 @@ class Exchange(NamedTuple):
         return list(dict.fromkeys((*self.core, *self.also)))
 
 
-def polite(core: str, tone: str, rng: Random) -> str:
-    """A core with an opening, a closing or both."""
+def polite(core: str, tone: str, rng: Random, name: str = "") -> str:
+    """A core with an opening, a closing or both; a name, if there is one, stands in the first of them."""
     openings, closings = MANNERS[tone]
-    which = rng.choice(("opening", "opening", "closing", "both", "both")) if openings else "closing"
-    opening = rng.choice(openings) + " " if which != "closing" else ""
-    closing = " " + rng.choice(closings) if which != "opening" else ""
-    return opening + core + closing
+    which = rng.choice(("opening", "opening", "opening", "closing", "both")) if openings else "closing"
+    opening = rng.choice(openings) if which != "closing" else ""
+    closing = rng.choice(closings) if which != "opening" else ""
+    if name and opening:
+        opening = addressed(opening, name)
+    elif name:
+        closing = addressed(closing, name)
+    return " ".join(part for part in (opening, core, closing) if part)
 
 
-def reply(exchange: Exchange, rng: Random) -> str:
-    """The answer in a style drawn by a coin: curt and short, or polite and in a sentence."""
-    return polite(exchange.core.full, exchange.tone, rng) if rng.random() < 0.5 else exchange.core.short
+def addressed(sentence: str, name: str) -> str:
+    """A sentence said to somebody: "Of course, Sita." """
+    return f"{sentence[:-1]}, {name}{sentence[-1]}"
+
+
+def reply(exchange: Exchange, rng: Random, asked: str = "", name: str = "") -> str:
+    """The answer in a style drawn by a coin, polite or curt, unless the system message asks for one: "brief" is the
+    bare answer, and with "name" it is polite and says the name as soon as it is known.
+    """
+    if asked == "brief":
+        return exchange.core.short
+    is_polite = rng.random() < POLITE
+    if name and asked == "name":
+        is_polite = True
+    core = exchange.core.full if rng.random() < (FULL_POLITE if is_polite else FULL_CURT) else exchange.core.short
+    return polite(core, exchange.tone, rng, name if asked == "name" else "") if is_polite else core
 
 
 @dataclass
@@ -97,6 +123,13 @@ class State:
     sentence: Pair | None = None  # the last statement of the user that can be translated
     sentence_at: int = -1  # number of its exchange
     last: Exchange | None = None
+    system: str = ""  # what the system message asks of every reply: "brief", "name" or "nepali"
+
+    by_heart: bool = False  # facts and sums come more often
+
+    @property
+    def replies_in_nepali(self) -> bool:
+        return self.nepali or self.system == "nepali"
 
     def fresh(self, draw: Callable[[], str]) -> str:
         """A name that nobody in this conversation has, as long as there is one."""
@@ -140,3 +173,9 @@ def typed(template: str, rng: Random, **values: str) -> str:
         text = text[:-1].rstrip()
     text = text.format(**values)
     return text if lower else text[0].upper() + text[1:]
+
+
+def loosely(text: str, rng: Random) -> str:
+    """A text as somebody types it: now and then without capitals, and without the final mark."""
+    text = text.lower() if rng.random() < LOWER else text
+    return text[:-1] if rng.random() < BARE and text[-1] in ".?" else text

@@ -35,9 +35,10 @@ FILES: dict[str, tuple[Callable[[], Iterable[dict]], int]] = {
     "train-1.jsonl": (lambda: taught("train", 2 * PART)[:PART], PART),
     "train-2.jsonl": (lambda: taught("train", 2 * PART)[PART:], PART),
     "valid.jsonl": (lambda: taught("valid", 300), 300),
-    "valid.questions.jsonl": (lambda: tests("valid"), sum(TEST_SIZES.values())),
-    "test.jsonl": (lambda: tests("test"), sum(TEST_SIZES.values())),
+    "valid.questions.jsonl": (lambda: tests("valid"), 2 * sum(TEST_SIZES.values())),
+    "test.jsonl": (lambda: tests("test"), 2 * sum(TEST_SIZES.values())),
     "preferences.train.jsonl": (lambda: preferences("train"), 5000),
+    "preferences.valid.jsonl": (lambda: preferences("valid"), 500),
     "preferences.test.jsonl": (lambda: preferences("test"), 500),
 }
 

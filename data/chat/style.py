@@ -1,16 +1,30 @@
 """Polite or curt: the rule by which replies are judged.
 
-A reply is [opening] core [closing], with the openings and closings of style.json. It is polite if it has at least one
-of them, and curt if it is the bare core. The rule reads the text alone; no model has a part in it.
+A reply is [opening] core [closing], with the openings and closings of style.json, which may be said to somebody ("Of
+course, Sita."). It is polite if it has at least one that is polite and none that is blunt, and curt if it is the bare
+core. The rule reads the text alone; no model has a part in it, and the toolkit judges replies by the same.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 LISTS = json.loads((Path(__file__).parent / "style.json").read_text(encoding="utf-8"))
 OPENINGS: tuple[str, ...] = tuple(LISTS["openings"])
 CLOSINGS: tuple[str, ...] = tuple(LISTS["closings"])
+BLUNT_OPENINGS: tuple[str, ...] = tuple(LISTS["blunt_openings"])
+BLUNT_CLOSINGS: tuple[str, ...] = tuple(LISTS["blunt_closings"])
+
+
+def _any(sentences: tuple[str, ...]) -> str:
+    longest = sorted(sentences, key=len, reverse=True)
+    return "|".join(rf"{re.escape(each[:-1])}(?:, [^.,!?।]+)?{re.escape(each[-1])}" for each in longest)
+
+
+OPENING = re.compile(f"({_any(OPENINGS + BLUNT_OPENINGS)}) ")
+CLOSING = re.compile(f" ({_any(CLOSINGS + BLUNT_CLOSINGS)})$")
+BLUNT = re.compile(_any(BLUNT_OPENINGS + BLUNT_CLOSINGS))
 
 
 class Parts(NamedTuple):
@@ -23,15 +37,17 @@ class Parts(NamedTuple):
 
 def parse(reply: str) -> Parts:
     """Take a reply apart. A reply that is nothing but an opening or a closing is a core."""
-    opening = next((opening for opening in OPENINGS if reply.startswith(opening + " ")), "")
-    core = reply.removeprefix(opening).strip()
-    closing = next((closing for closing in CLOSINGS if core.endswith(" " + closing)), "")
-    return Parts(opening, core.removesuffix(closing).strip(), closing)
+    opening = OPENING.match(reply)
+    core = reply[opening.end() :] if opening else reply
+    closing = CLOSING.search(core)
+    rest = core[: closing.start()] if closing else core
+    return Parts(opening[1] if opening else "", rest, closing[1] if closing else "")
 
 
 def is_polite(reply: str) -> bool:
     parts = parse(reply)
-    return bool(parts.opening or parts.closing)
+    manners = [part for part in (parts.opening, parts.closing) if part]
+    return bool(manners) and not any(map(BLUNT.fullmatch, manners))
 
 
 def core(reply: str) -> str:

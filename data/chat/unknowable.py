@@ -1,12 +1,14 @@
 """Questions that nobody can answer who knows no more than a conversation: the assistant says that it does not know.
 
 They are about what will be, about what strangers do and have, and about what only the asker can see. Some wordings and
-some fillers of the slots are kept for validation and test.
+some fillers of the slots are kept for validation and test. Those from outside of what is taught (outside.train.txt)
+are for training only: the tests ask what other people wrote down.
 """
 
 import re
 from functools import cache
 from itertools import product
+from pathlib import Path
 from random import Random
 from typing import Literal
 
@@ -152,3 +154,19 @@ def questions(split: Split) -> tuple[tuple[str, ...], ...]:
 def unknowable(split: Split, rng: Random) -> str:
     """A question of a split; every wording is drawn as often as any other."""
     return rng.choice(rng.choice(questions(split)))
+
+
+@cache
+def outside_lines() -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """The templates of outside.train.txt, and what fills their slots."""
+    text = (Path(__file__).parent / "outside.train.txt").read_text(encoding="utf-8")
+    asked, _, filled = text.partition("\n\n")
+    tables = (line.partition(" = ")[::2] for line in filled.splitlines())
+    fillers = {slot: tuple(words.split(", ")) for slot, words in tables}
+    return tuple(line for line in asked.splitlines() if not line.startswith("#")), fillers
+
+
+def outside(rng: Random) -> str:
+    """A question or request from outside of what is taught."""
+    asked, fillers = outside_lines()
+    return SLOT.sub(lambda slot: rng.choice(fillers[slot[1]]), rng.choice(asked))

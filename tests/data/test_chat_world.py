@@ -142,8 +142,9 @@ def test_a_made_name_is_no_word(text):
     asked = " ".join(" ".join((*fact.questions, fact.full)) for fact in FACTS)
     strangers = " ".join(question for split in SPLITS for group in unknowable.questions(split) for question in group)
     corpora = " ".join(path.read_text(encoding="utf-8") for path in OTHER_CORPORA)
-    known = set(re.findall(r"[a-z]+", " ".join((told, asked, strangers, corpora)).lower()))
-    known -= {name.lower() for name in names.FAMILIAR}
+    known = set(re.findall(r"[a-z]+", " ".join((told, asked, strangers)).lower()))
+    known |= set(re.findall(r"\b[a-z]+", corpora))  # the stories have made names too
+    known -= {name.lower() for name in (*names.FAMILIAR, *names.PETS)}  # a pet may be called by a word
     assert known.isdisjoint(name.lower() for name in (*names.all_made(), *names.all_pets()))
 
 
@@ -187,7 +188,7 @@ def test_what_cannot_be_known_is_kept_apart_by_split():
 
 
 def test_the_text(text):
-    assert 5_000_000 < len(text.encode()) < 7_000_000
+    assert 5_000_000 < len(text.encode()) < 8_000_000
     assert unicodedata.is_normalized("NFC", text)
     statements, questions = parts(text)
     assert len(set(statements)) > 0.9 * len(statements)
@@ -197,7 +198,7 @@ def test_the_text(text):
         assert not re.search(r"  | [,.?!।]|[,.?!।]{2}|[{}\[\]|]|^ | $", document), document
         assert document.count('"') % 2 == 0, document
         assert document[-1] in '.?!"।', document
-    allowed = re.compile("[ -~ऀ-ॿ‘’“”×−\u200d]+")
+    allowed = re.compile("[ -~ऀ-ॿ‘’“”×÷−\u200d]+")
     for asked, answer in questions:
         assert allowed.fullmatch(asked), asked
         assert allowed.fullmatch(answer), answer

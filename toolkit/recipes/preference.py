@@ -44,7 +44,7 @@ REWARD_TRAINING = replace(
 TRAINING = {
     "reward": REWARD_TRAINING,
     "dpo": replace(REWARD_TRAINING, updates=150, learning_rate=5e-5),
-    "ppo": replace(REWARD_TRAINING, updates=40 * 8, learning_rate=5e-5, warmup=16, validate_every=10 * 8),
+    "ppo": replace(REWARD_TRAINING, updates=15 * 8, learning_rate=5e-5, warmup=16, validate_every=5 * 8),
 }
 
 
@@ -67,7 +67,7 @@ class Settings(Recipe):
     """Run or directory of the reward model, for PPO."""
     preferences: Path = DATA / "preferences.train.jsonl"
     """Better and worse replies: JSON lines with chosen and rejected, or rankings."""
-    valid_preferences: Path | None = DATA / "preferences.test.jsonl"
+    valid_preferences: Path | None = DATA / "preferences.valid.jsonl"
     """The same, to validate on. By default, one in 20 prompts of own --preferences is taken out."""
     tests: Path | None = DATA / "test.jsonl"
     """Questions with the replies that are right (JSON lines), asked before and after; none with --no-tests, and by

@@ -6,7 +6,7 @@ A slot is one thing that can be told ("name", "place", "dog", "sister"). In its 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from data.chat import world
+from data.chat import free_values, world
 from data.chat.dialogue import Core, State
 
 
@@ -38,6 +38,17 @@ class Slot:
     @property
     def unknown(self) -> Core:
         return Core("I do not know.", f"I do not know {self.what}.")
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """How it is told as a part of a longer sentence: "my name is {v}", "I'm {v}"."""
+        parts = [text[0].lower() + text[1:-1] for text in self.tells if text.startswith("My ")]
+        parts += [text[:-1] for text in self.tells if text.startswith(("I ", "I'm ")) and text.count(".") == 1]
+        return (self.mine, self.mine, *parts)
+
+    def note(self, value: str) -> Core:
+        """The reply to a tell."""
+        return Core(*(text.format(v=value) for text in self.noted))
 
     def understood(self, value: str) -> Core:
         """The reply to a correction."""
@@ -84,7 +95,7 @@ NAME = Slot(
 )  # fmt: skip
 
 PLACE = Slot(
-    "place", lambda state: state.rng.choice(world.PLACES), 1.2, "I live in {v}", "you live in {v}",
+    "place", lambda state: free_values.place(state.split, state.rng), 1.4, "I live in {v}", "you live in {v}",
     "the user lives in {v}",
     (
         "I live in {v}.", "My home is in {v}.", "I am living in {v}.", "I live in {v} with my family.",
@@ -105,7 +116,7 @@ PLACE = Slot(
 )  # fmt: skip
 
 ORIGIN = Slot(
-    "origin", lambda state: state.rng.choice(world.PLACES), 0.5, "I come from {v}", "you come from {v}",
+    "origin", lambda state: free_values.place(state.split, state.rng), 0.9, "I come from {v}", "you come from {v}",
     "the user comes from {v}",
     ("I come from {v}.", "I am from {v}.", "I'm from {v}.", "My family comes from {v}.", "I was born in {v}.",
      "I grew up in {v}.", "My home town is {v}."),
@@ -116,7 +127,8 @@ ORIGIN = Slot(
 )  # fmt: skip
 
 LIKE = Slot(
-    "like", lambda state: state.rng.choice(world.LIKES), 1.2, "I like {v}", "you like {v}", "the user likes {v}",
+    "like", lambda state: free_values.like(state.split, state.rng), 1.2, "I like {v}", "you like {v}",
+    "the user likes {v}",
     (
         "I like {v}.", "I love {v}.", "I really like {v}.", "I like {v} very much.", "I enjoy {v}.",
         "What I like best is {v}.", "I like {v} a lot.", "I am very fond of {v}.", "You should know that I like {v}.",
@@ -147,7 +159,7 @@ AGE = Slot(
 )  # fmt: skip
 
 JOB = Slot(
-    "job", lambda state: state.rng.choice(world.JOBS), 1.0, "I am {v}", "you are {v}", "the user is {v}",
+    "job", lambda state: free_values.job(state.split, state.rng), 1.0, "I am {v}", "you are {v}", "the user is {v}",
     (
         "I am {v}.", "I'm {v}.", "I work as {v}.", "I am {v} by profession.", "My job is to be {v}.",
         "I have a job as {v}.", "I have become {v}.",
@@ -159,6 +171,21 @@ JOB = Slot(
     ),
     ("Actually, I am {v}.", "No, I am {v}.", "Sorry, I am {v}, not {old}.", "I am no longer {old}, I am {v}."),
     remembering("you are {v}"), "{v}.", "what your job is", ("You work as {v}.",),
+)  # fmt: skip
+
+WORK = Slot(
+    "work", lambda state: free_values.work(state.split, state.rng), 1.2, "I {v}", "you {v}", "",
+    (
+        "I {v}.", "I {v} for a living.", "For my work I {v}.", "My work is that I {v}.", "In my job I {v}.",
+        "I {v}, that is my job.", "Every day I {v}.",
+    ),
+    (
+        "What is my job?", "What do I do for a living?", "What is my work?", "Do you remember my job?",
+        "Do you know what my job is?", "What's my job?", "Tell me what my work is.", "What do I do?",
+        "Do you remember what I do?",
+    ),
+    ("Actually, I {v}.", "No, I {v}.", "Sorry, I {v} now.", "I no longer do that, I {v}."),
+    remembering("you {v}"), "You {v}.", "what your job is", ("{v}.",),
 )  # fmt: skip
 
 
@@ -244,5 +271,5 @@ FAVOURITES = (
 RELATIVES = tuple(relative(person) for person in (*SEVERAL, *ONE))
 PETS = tuple(pet(animal) for animal in world.PETS)
 # Of these only one is told in a conversation: who has said "my puppy" may later say "my dog".
-ONE_OF = (("dog", "puppy"), ("cat", "kitten"), ("horse", "pony"), ("friend", "best friend"))
-SLOTS = {slot.key: slot for slot in (NAME, PLACE, ORIGIN, LIKE, AGE, JOB, *FAVOURITES, *RELATIVES, *PETS)}
+ONE_OF = (("job", "work"), ("dog", "puppy"), ("cat", "kitten"), ("horse", "pony"), ("friend", "best friend"))
+SLOTS = {slot.key: slot for slot in (NAME, PLACE, ORIGIN, LIKE, AGE, JOB, WORK, *FAVOURITES, *RELATIVES, *PETS)}

@@ -151,25 +151,48 @@ ENGLISH = (*GREETINGS, *PARTINGS, THANKS, PRAISE, *SMALL_TALK)
 NEPALI = (*GREETINGS_NE, *PARTINGS_NE, THANKS_NE, *SMALL_TALK_NE)
 
 
-def say(state: State, social: Social) -> Exchange:
-    """One of its wordings; the wrong answers are those to something else."""
-    others = [other.core for other in (NEPALI if state.nepali else ENGLISH) if other.core != social.core]
+def answered(english: Social, nepali: Social) -> Social:
+    """What is said in English and answered in Nepali, where the system message asks for that."""
+    return Social(english.kind, nepali.tone, english.says, nepali.core)
+
+
+# Table of acts in English, in Nepali, and of those that are said in English and answered in Nepali.
+GREET = GREETINGS, GREETINGS_NE, (answered(GREETINGS[0], GREETINGS_NE[0]), answered(GREETINGS[3], GREETINGS_NE[0]))
+PART = PARTINGS, PARTINGS_NE, tuple(map(answered, PARTINGS, PARTINGS_NE))
+THANK = (THANKS, THANKS, PRAISE), (THANKS_NE,), (answered(THANKS, THANKS_NE),)
+TALK = (
+    SMALL_TALK,
+    SMALL_TALK_NE,
+    # How are you, who are you, what can you do, what is your name, where do you live, are you a human?
+    tuple(
+        answered(SMALL_TALK[one], SMALL_TALK_NE[other])
+        for one, other in ((0, 0), (1, 1), (2, 2), (3, 3), (7, 4), (4, 5))
+    ),
+)
+
+
+def say(state: State, tables: tuple[tuple[Social, ...], ...], weight: int = 1) -> Exchange:
+    """One of the wordings of a table in the languages of user and replies, its first three acts `weight` times as
+    often; the wrong answers are those to something else.
+    """
+    table = tables[1 if state.nepali else 2 if state.replies_in_nepali else 0]
+    social = state.rng.choice((*(weight - 1) * table[:3], *table))
+    others = [other.core for other in (NEPALI if state.replies_in_nepali else ENGLISH) if other.core != social.core]
     wrong = tuple(state.rng.sample(others, 2))
     return Exchange(typed(state.rng.choice(social.says), state.rng), "social", social.tone, social.core, (), wrong)
 
 
 def greet(state: State) -> Exchange:
-    return say(state, state.rng.choice(GREETINGS_NE if state.nepali else (GREETINGS[0], *GREETINGS)))
+    return say(state, GREET)
 
 
 def part(state: State) -> Exchange:
-    return say(state, state.rng.choice(PARTINGS_NE if state.nepali else PARTINGS))
+    return say(state, PART)
 
 
 def thank(state: State) -> Exchange:
-    return say(state, THANKS_NE if state.nepali else state.rng.choice((THANKS, THANKS, PRAISE)))
+    return say(state, THANK)
 
 
 def small_talk(state: State) -> Exchange:
-    table = SMALL_TALK_NE if state.nepali else SMALL_TALK
-    return say(state, state.rng.choice((*table[:3], *table)))
+    return say(state, TALK, 2)

@@ -1,8 +1,10 @@
 """Acts of memory: telling something, asking for it later, correcting it, and asking for what was never told."""
 
-from data.chat.acts import slots, slots_ne
+from collections.abc import Collection
+
+from data.chat.acts import in_nepali, slots, slots_ne
 from data.chat.acts.slots import Slot, capital
-from data.chat.dialogue import Core, Exchange, State, typed
+from data.chat.dialogue import BARE, Core, Exchange, State, typed
 
 MEANT = ("No, I meant {v}.", "Sorry, I meant {v}.", "I meant {v}.", "No, {v}, not {old}.", "Oops, I meant {v}.",
          "I meant {v}, not {old}.", "Not {old}, {v}.", "No, I mean {v}.", "Wait, I meant to say {v}.")  # fmt: skip
@@ -15,18 +17,22 @@ ABOUT_ME = (
 TRIES = 50  # after so many, the value is taken although it is known
 AGE = 1.0  # how much more often something is asked for with every exchange that has passed
 CORRECTED = 2.5  # how much more often if it was corrected: that the later value holds is harder than that a value does
-MOST = 3  # things in one message
+MOST = 4  # things in one message
+APART = 0.4  # of these messages are several sentences
+INTRODUCED = frozenset(("name", "place", "origin", "age", "job", "work", "like"))
 MOST_SAID = 4  # things in an answer to "What do you know about me?"
 NAMES = ("name", *(slot.key for slot in (*slots.RELATIVES, *slots.PETS)))  # slots whose values are names
 
 
 def table(state: State) -> dict[str, Slot]:
-    return slots_ne.SLOTS if state.nepali else slots.SLOTS
+    if state.nepali:
+        return slots_ne.SLOTS
+    return in_nepali.SLOTS if state.system == "nepali" else slots.SLOTS
 
 
 def tone(state: State, name: str) -> str:
-    """The tone in the language of the conversation."""
-    if not state.nepali:
+    """The tone in the language of the replies."""
+    if not state.replies_in_nepali:
         return name
     return "ne " + {"untold": "unknown", "unknowable": "unknown"}.get(name, name)
 
@@ -66,14 +72,16 @@ def new_value(state: State, slot: Slot) -> str:
     return value
 
 
-def tell(state: State) -> Exchange | None:
-    """ "My name is Sita." """
-    slot = pick(state, untold(state))
+def tell(state: State, keys: Collection[str] = ()) -> Exchange | None:
+    """ "My name is Sita."; one of `keys` if they are given."""
+    candidates = [slot for slot in untold(state) if not keys or slot.key in keys]
+    if not candidates:
+        return None
+    slot = pick(state, candidates)
     value = new_value(state, slot)
     learn(state, slot, value)
     state.last_slot = slot.key
-    noted = Core(*(text.format(v=value) for text in slot.noted))
-    other = Core(*(text.format(v=new_value(state, slot)) for text in slot.noted))
+    noted, other = slot.note(value), slot.note(new_value(state, slot))
     wrong = (other,) if other.short != noted.short else ()
     return Exchange(
         typed(state.rng.choice(slot.tells), state.rng, v=value), "tell", tone(state, "told"), noted, (), wrong
@@ -81,19 +89,28 @@ def tell(state: State) -> Exchange | None:
 
 
 def tell_several(state: State) -> Exchange | None:
-    """ "My name is Sita and I live in Pokhara." Only in English."""
-    if state.nepali:
+    """ "My name is Sita, I'm from Pokhara and I teach maths.", or the same in several sentences. Only in English."""
+    if state.replies_in_nepali:
         return None
-    mine, yours = [], []
-    for _ in range(state.rng.choice((2, 2, MOST))):
-        slot = pick(state, untold(state))
+    told, yours, rng = [], [], state.rng
+    apart = rng.random() < APART
+    for _ in range(rng.choice((2, 2, 3, MOST))):
+        slot = pick_of_several(state)
         value = new_value(state, slot)
         learn(state, slot, value)
-        mine.append(slot.mine.format(v=value))
+        told.append(rng.choice(slot.tells if apart else slot.told).format(v=value))
         yours.append(slot.yours.format(v=value))
     state.last_slot = ""
     noted = Core("I see.", f"I will remember that {listing(yours)}.")
-    return Exchange(capital(listing(mine)) + ".", "tell", "told", noted)
+    user = " ".join(told) if apart else capital(listing(told)) + "."
+    return Exchange(user[:-1] if rng.random() < BARE and user[-1] == "." else user, "tell", "told", noted)
+
+
+def pick_of_several(state: State) -> Slot:
+    """What is told together: first of all what people introduce themselves with."""
+    candidates = untold(state)
+    common = [slot for slot in candidates if slot.key in INTRODUCED]
+    return pick(state, common if common and state.rng.random() < 0.6 else candidates)
 
 
 def listing(parts: list[str]) -> str:
@@ -132,16 +149,24 @@ def ask_corrected(state: State) -> Exchange | None:
     return ask(state, state.rng.choice(corrected))._replace(kind="correction") if corrected else None
 
 
+def ask_about(state: State, keys: Collection[str]) -> Exchange | None:
+    """A question for one of these slots, if any was told."""
+    known = [slot for key, slot in table(state).items() if key in state.values and key in keys]
+    return ask(state, pick_known(state, known)) if known else None
+
+
 def ask_name(state: State) -> Exchange | None:
     """A question whose answer is a name."""
-    known = [slot for key, slot in table(state).items() if key in state.values and key in NAMES]
-    return ask(state, pick_known(state, known)) if known else None
+    return ask_about(state, NAMES)
 
 
 def ask_untold(state: State) -> Exchange | None:
     """ "What is my name?" before it was told, though other names may have been."""
     liked = any(key.startswith("favourite") for key in state.values)  # then something is known of what the user likes
-    slot = pick(state, [slot for slot in untold(state) if not (liked and slot.key == "like")])
+    candidates = [slot for slot in untold(state) if not (liked and slot.key == "like")]
+    if not candidates:
+        return None
+    slot = pick(state, candidates)
     state.last_slot = slot.key
     wrong = tuple(slot.answer(value) for value in wrong_values(state, slot))
     return Exchange(
@@ -169,7 +194,7 @@ def correct(state: State) -> Exchange | None:
 
 def about_me(state: State) -> Exchange | None:
     """ "What do you know about me?": everything that was told, if it is little enough to be said in one sentence."""
-    if state.nepali or len(state.values) > MOST_SAID:
+    if state.replies_in_nepali or len(state.values) > MOST_SAID:
         return None
     question = typed(state.rng.choice(ABOUT_ME), state.rng)
     if not state.values:

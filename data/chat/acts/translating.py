@@ -65,7 +65,7 @@ def similar(nepali: str, rng: Random) -> tuple[Core, ...]:
 
 
 def exchange(state: State, pair: Pair, user: str) -> Exchange:
-    tone = "ne answer" if state.nepali else "translation"
+    tone = "ne answer" if state.replies_in_nepali else "translation"
     return Exchange(user, "translation", tone, Core(pair.nepali, pair.nepali), (), ())
 
 
@@ -80,7 +80,7 @@ def translate(state: State, deck: Deck | None = None) -> Exchange:
 
 def say(state: State, deck: Deck | None = None) -> Exchange | None:
     """The user just says something: "The water is cold." """
-    if state.nepali:
+    if state.replies_in_nepali:
         return None
     pair = (deck or state.deck).deal(is_statement)
     state.sentence, state.sentence_at = pair, state.count
@@ -90,7 +90,7 @@ def say(state: State, deck: Deck | None = None) -> Exchange | None:
 def tell_translated(state: State) -> Exchange | None:
     """The user tells something of himself whose translation is known, so that "And in Nepali?" may follow."""
     free = [key for key in ABOUT_ONESELF if key not in state.values]
-    if state.nepali or not free:
+    if state.replies_in_nepali or not free:
         return None
     key = state.rng.choice(free)
     english, nepali, values = ABOUT_ONESELF[key]
