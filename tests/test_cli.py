@@ -216,7 +216,8 @@ def test_a_mistake_is_told_in_one_sentence(translate, flags, words):
 
 @pytest.mark.parametrize("verb", [*VERBS, "--no-such-flag", "no-such-verb"])
 def test_an_unknown_flag_or_verb_is_told_in_one_sentence(run, verb):
-    chosen = {"explain": ("training",), "train": ("chat",), "completion": ("zsh",)}  # what is looked at first
+    # What is looked at first.
+    chosen = {"explain": ("training",), "train": ("chat",), "exercise": ("check",), "completion": ("zsh",)}
     words = chosen.get(verb, ("some", "words"))
     assert "no-such" in run(verb, *words, "--no-such-flag").sentence
 

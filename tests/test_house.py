@@ -13,7 +13,7 @@ FLOORS = (
     *("functional", "proof", "nn", "tokenization", "models", "data", "decoding", "evaluation", "training"),
     *("text_model", "confidence", "outputs", "translation_reader", "noisy_channel"),
     *("translator", "chat", "language_model", "api"),
-    *("preference", "interop", "explain", "serving", "recipes", "commands"),
+    *("preference", "interop", "explain", "exercises", "serving", "recipes", "commands"),
 )
 
 FILES = sorted((CLONE / "toolkit").rglob("*.py"))

@@ -35,6 +35,7 @@ VERBS = {
     "export": ("models.ExportModel", "Write a model for transformers or CTranslate2."),
     "presets": ("models.Presets", "Show the named shapes of language models and their sizes."),
     "explain": ("", "Follow a sentence through a model in numbers; check derivatives."),
+    "exercise": ("", "Finish the functions of a transformer; checks say what is wrong."),
     "completion": ("completion.Completion", "Write a script by which bash, zsh or fish completes commands."),
 }
 
@@ -57,11 +58,20 @@ KINDS = {
     "autoencoder": ("", "The auto-encoder of the founding documents 000 and 001."),
     "residual-swish": ("", "The transformer of the founding document 003."),
 }
+STEPS = {
+    "start": ("exercise.Start", "Write a directory with a file for each exercise."),
+    "check": ("exercise.Check", "Say what is wrong with an exercise, or that it is right."),
+    "hint": ("exercise.Hint", "Show a hint, each time one more."),
+    "next": ("exercise.Next", "Show the first that is not right, and what is to be found."),
+    "status": ("exercise.Status", "List the exercises: which are right, points, hints read."),
+    "grade": ("exercise.Grade", "Write checks for a class: pytest, points, other random numbers."),
+}
 # By the words before it: the name of a choice, the choices, the flags that may stand in its place, and a last line.
 MENUS = {
     "toolkit": ("verb", VERBS, ("--help", "--version"), "explains the flags of a verb, with examples."),
     "toolkit train": ("kind", KINDS, (), "explains its settings, each of which is a flag."),
     "toolkit explain": ("topic", TOPICS, (), "explains its flags; --html FILE writes a page."),
+    "toolkit exercise": ("step", STEPS, (), "explains its flags."),
 }
 
 USER_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141

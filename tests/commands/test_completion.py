@@ -12,7 +12,7 @@ from toolkit.commands import completion
 CASES = {
     "toolkit tran": "translate",
     "toolkit --v": "--version",
-    "toolkit ex": "export explain",
+    "toolkit ex": "export explain exercise",
     "toolkit explain at": "attention",
     "toolkit explain gradients --se": "--seed",
     "toolkit train lang": "language-model",

@@ -1,0 +1,102 @@
+"""Define an exercise: a function that is to be finished, what it must return, and the mistakes that are known.
+
+The right function is the toolkit's own; the check calls it and the learner's with the same random numbers. What equals
+a known mistake is told as such, everything else by what differs. A gradient is compared with the toolkit's, which is
+itself checked by finite differences (toolkit/proof).
+"""
+
+import copy
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from toolkit.exercises.comparing import differences, same
+
+Arguments = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A wrong function that is known, and what to tell whoever has written it."""
+
+    function: Callable[..., Any]
+    told: str
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One function of the learner's, with its check.
+
+    name: of the function, and of the file that it stands in. make: draws the arguments of a call. results: names of
+    what is compared: of the returned values, or, where the function returns a result and `back`, of the gradients that
+    `back` gives. sizes: letter -> size, to recognise a forgotten factor by.
+    """
+
+    name: str
+    title: str
+    right: Callable[..., Any]
+    make: Callable[[np.random.Generator], Arguments]
+    results: tuple[str, ...]
+    hints: tuple[str, ...]
+    afterwards: str  # where the toolkit has it
+    mistakes: tuple[Mistake, ...] = ()
+    sizes: Mapping[str, int] | None = None
+    has_back: bool = False
+    points: int = 1
+    calls: int = 3  # with other numbers each
+
+    def check(self, module: ModuleType, seed: int = 0) -> list[str]:
+        """Say what is wrong with the learner's function; nothing if it is right. Seeds draw other numbers."""
+        function = getattr(module, self.name, None)
+        if not callable(function):
+            return [f"there is no function {self.name!r} in {Path(module.__file__ or '').name}"]
+        for call in range(self.calls):
+            found = self._check_once(function, np.random.default_rng([seed, call, len(self.name)]))
+            if found:
+                return found
+        return []
+
+    def _check_once(self, function: Callable[..., Any], rng: np.random.Generator) -> list[str]:
+        arguments = self.make(rng)
+        right = self.outcome(self.right, arguments, copy.deepcopy(rng))
+        before = copy.deepcopy(arguments)
+        try:
+            found = self.outcome(function, arguments, copy.deepcopy(rng))
+        except NotImplementedError:
+            return ["it is not finished yet: put your lines in the place of raise NotImplementedError"]
+        except Exception as error:
+            return [_where(error, function)]
+        if not same(list(arguments), list(before)):
+            return ["it has changed what it was given: work on copies, since the caller needs its arrays"]
+        wrong = differences(found, right, self.results, self.sizes or {})
+        if wrong:
+            for mistake in self.mistakes:
+                known = self.outcome(mistake.function, copy.deepcopy(before), copy.deepcopy(rng))
+                if not differences(found, known, self.results, {}):
+                    return [mistake.told]
+        return wrong
+
+    def outcome(self, function: Callable[..., Any], arguments: Arguments, rng: np.random.Generator) -> Any:
+        """Call a function; of one that returns `back`, give the gradients of a random cotangent, a tuple."""
+        if not self.has_back:
+            return function(*arguments)
+        result = function(*arguments)
+        if not isinstance(result, tuple) or len(result) != 2 or not callable(result[1]):
+            raise TypeError(f"{self.name} must return two things: its result, and the function back")
+        y, back = result
+        # A loss, one number, is where gradients begin: its `back` takes nothing.
+        gradients = back() if np.ndim(y) == 0 else back(rng.standard_normal(np.shape(y)))
+        return (y, *gradients) if isinstance(gradients, tuple) else (y, gradients)
+
+
+def _where(error: Exception, function: Callable[..., Any]) -> str:
+    """Tell an exception with the line of the learner's file that it comes from."""
+    file = function.__code__.co_filename if hasattr(function, "__code__") else ""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
+    place = f"line {frames[-1].lineno}, {frames[-1].line!r}: " if frames else ""
+    return f"{place}{type(error).__name__}: {error}"
