@@ -10,7 +10,7 @@ from tests.house import CLONE, module_name, room_imports
 FLOORS = (
     *("toolkit", "process", "display", "errors", "launcher", "untrusted", "tensors", "files"),
     *("lock", "mpi", "parallel", "plain"),
-    *("functional", "proof", "nn", "tokenization", "models", "data", "decoding", "evaluation", "training"),
+    *("functional", "proof", "tokenization", "pages", "nn", "models", "data", "decoding", "evaluation", "training"),
     *("text_model", "confidence", "outputs", "translation_reader", "noisy_channel"),
     *("translator", "chat", "language_model", "api"),
     *("preference", "interop", "explain", "exercises", "serving", "recipes", "commands"),

@@ -11,7 +11,14 @@ from tests.explain.drawn import cells
 ROOT = Path(__file__).resolve().parent.parent
 READMES = [
     path
-    for pattern in ("*.md", ".github/*.md", "recipes/*.md", "data/*/*.md", "toolkit/**/*.md", "tests/benchmarks/*.md")
+    for pattern in (
+        "*.md",
+        ".github/*.md",
+        "recipes/**/*.md",
+        "data/*/*.md",
+        "toolkit/**/*.md",
+        "tests/benchmarks/*.md",
+    )
     for path in sorted(ROOT.glob(pattern))
 ]
 

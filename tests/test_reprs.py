@@ -71,7 +71,7 @@ def of_the_toolkit(*roots):
         "toolkit.chat",
         "toolkit.models",
         "toolkit.nn.tape",
-        "toolkit.explain.pages",
+        "toolkit.pages",
     )
     return [each for each in seen.values() if type(each) in public or type(each).__module__.startswith(rooms)]
 

@@ -25,8 +25,8 @@ def test_what_is_public_is_listed_and_there():
     assert (ROOT / "toolkit" / "py.typed").is_file()  # without it, a checker takes every type for Any
     with pytest.raises(AttributeError, match="module 'toolkit' has no attribute 'nothing'"):
         _ = toolkit.nothing
-    with pytest.raises(AttributeError, match=r"module 'toolkit\.explain\.pages' has no attribute 'nothing'"):
-        _ = toolkit.explain.pages.nothing
+    with pytest.raises(AttributeError, match=r"module 'toolkit\.pages' has no attribute 'nothing'"):
+        _ = toolkit.pages.nothing
 
 
 def test_modules_are_there_after_import_and_are_not_imported_with_it():
@@ -35,8 +35,8 @@ import sys, toolkit
 assert not {"numpy", "sentencepiece", "tyro"} & {*sys.modules}, "too much is imported"
 print(toolkit.train.__name__, toolkit.recipes.translation.Settings.__name__)
 print(toolkit.interop.import_model.__name__, toolkit.interop.export_model.__name__)
-print(toolkit.explain.pages.html.document.__name__, toolkit.explain.attention.attention_page.__name__)
-print(toolkit.explain.pages.terminal.lines.__name__, toolkit.errors.DataError.__name__)
+print(toolkit.pages.html.document.__name__, toolkit.explain.attention.attention_page.__name__)
+print(toolkit.pages.terminal.lines.__name__, toolkit.errors.DataError.__name__)
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr == ""

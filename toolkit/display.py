@@ -129,11 +129,22 @@ def tell(line: str) -> None:
 
 
 def progress_bar(hidden: bool, **settings: Any) -> Any:
-    """Make a progress bar of `tqdm` on standard error, which is shown on a terminal only, and not if hidden."""
+    """Make a progress bar of `tqdm`, unless hidden: in a notebook, or on standard error if that is a terminal."""
     from tqdm import tqdm
 
     tqdm.monitor_interval = 0  # its thread would be forked with the workers of training
+    if in_notebook():
+        from tqdm.auto import tqdm as widget
+
+        return widget(disable=hidden, **settings)
+    hidden = hidden or sys.stderr is None
     return tqdm(file=sys.stderr, disable=hidden or None, **settings)  # `None`: where it is no terminal
+
+
+def in_notebook() -> bool:
+    """Say if this process is the kernel of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -15,15 +15,17 @@ from toolkit.data.sentences import sentence_text
 from toolkit.decoding import Hypothesis
 from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
+from toolkit.pages.blocks import Bars, Block, Heat, Shown, Text
 from toolkit.tokenization import Detokenizer, Tokenizer
 from toolkit.tokenization.special import EOS
 
 _PLACES = 6  # digits of log-probabilities and scores in JSON
+_MOST_BARS = 40
 _SHARES = 10_000  # attention is rounded to ten-thousandths there
 
 
 @dataclass(frozen=True)
-class Translation:
+class Translation(Shown):
     """A translation, and how probable the model finds it.
 
     `log_prob` is the sum of the log-probabilities of all tokens, EOS included, and `score` that divided by the length
@@ -63,6 +65,15 @@ class Translation:
         if self.segments is not None:
             record["segments"] = [each.to_dict() for each in self.segments]
         return record
+
+    def _shown(self) -> list[Block]:
+        """Show the text, the probability of every token, and the attention where it was asked for."""
+        shown: list[Block] = [Text(self.text), _token_bars(self)]
+        if self.attention is not None:
+            columns = self.source_tokens or [""] * self.attention.shape[1]
+            rows, columns = _visible_spaces(self.tokens), _visible_spaces(columns)
+            shown.append(Heat("cross-attention, mean of layers and heads", self.attention, rows, columns))
+        return shown
 
     def __eq__(self, other: object) -> bool:
         """Compare every field, and every number of the attention."""
@@ -200,7 +211,7 @@ def rounded_rows(rows: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Continuation:
+class Continuation(Shown):
     """A text that a model wrote after a prompt, and how probable it finds it.
 
     `log_prob` is the sum of the model's own log-probabilities of all tokens, whatever was reshaped or excluded in
@@ -219,9 +230,25 @@ class Continuation:
 
     __repr__ = short_repr
 
+    def _shown(self) -> list[Block]:
+        """Show the prompt with what follows it, and the probability of every token."""
+        return [Text(f"{self.prompt} … {self.text}"), _token_bars(self)]
+
     def to_dict(self) -> dict[str, Any]:
         """Give what `toolkit generate --json` prints of it: probabilities to six digits."""
         return _record(self, "text", "finish_reason", "score", "log_prob")
+
+
+def _visible_spaces(tokens: Sequence[str]) -> list[str]:
+    return [token.replace("▁", "␣") for token in tokens]  # as pages write it
+
+
+def _token_bars(output: Translation | Continuation) -> Bars:
+    """Draw the probability of every token, up to a number that a reader still looks at."""
+    tokens, left_out = _visible_spaces(output.tokens[:_MOST_BARS]), len(output.tokens) - _MOST_BARS
+    shares = [math.exp(each) for each in output.token_log_probs[:_MOST_BARS]]
+    note = f"{left_out} more tokens are not shown." if left_out > 0 else ""
+    return Bars("p(token | what stands before it)", tokens, {"probability": shares}, note=note)
 
 
 def _record(output: Translation | Continuation, *names: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 from toolkit.display import meant, no_setting
 from toolkit.errors import ConfigError, DataError, LengthError, ModelError
 from toolkit.nn.module import Model
+from toolkit.pages.blocks import Block, Shown, Text
 from toolkit.tokenization import IdTokenizer, Tokenizer
 from toolkit.tokenization.normal_form import text_list
 from toolkit.tokenization.special import EOS
@@ -57,7 +59,7 @@ def check_length(text: str, name: str, tokens: int) -> None:
         raise LengthError(f"{name} has {len(text)} characters, more than the model reads: shorten it")
 
 
-class TextModel:
+class TextModel(Shown):
     """A model and its tokenizer."""
 
     def __init__(self, model: Model, tokenizer: Tokenizer, name: str = "the model"):
@@ -79,6 +81,11 @@ class TextModel:
     def __repr__(self) -> str:
         kind = ", int8" if self.model.quantized else ""
         return f"<{type(self).__name__}: {self._name}, {self.model.parameter_count:,} parameters{kind}>"
+
+    def _shown(self) -> list[Block]:
+        """Show its name, its tokenizer and its parameters."""
+        name = PurePath(self._name).name
+        return [Text(f"{type(self).__name__}: {name}, with {self.tokenizer!r}"), *self.model._shown()]
 
     def __reduce__(self) -> tuple[type, tuple]:
         """Pickle and copy model and tokenizer; processes and what was computed in advance stay behind."""

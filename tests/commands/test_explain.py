@@ -9,8 +9,8 @@ import pytest
 from toolkit.cli import TOPICS, parsed
 from toolkit.commands.explain import Explanation, has_color
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.pages.blocks import Page, Section, Text
-from toolkit.explain.pages.html import document
+from toolkit.pages.blocks import Page, Section, Text
+from toolkit.pages.html import document
 
 
 @dataclass(kw_only=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.explain.run_logs import training, validation, write_log
 from tests.outcome import Outcome
+from tests.training.run_logs import training, validation, write_log
 from tests.training.small import trainer_with_settings
 
 
@@ -90,8 +90,8 @@ def test_maps_of_an_explanation(run, tiny_model: Path, tmp_path: Path) -> None:
 
 def test_matplotlib_is_imported_for_pictures_that_need_it_only(tmp_path: Path) -> None:
     code = (
-        "import sys, numpy, toolkit.commands.runs; from toolkit.explain.pages.maps import picture; "
-        "from toolkit.explain.pages.blocks import Heat; picture(Heat('', numpy.ones((1, 1)), 'a', 'b')).svg; "
+        "import sys, numpy, toolkit.commands.runs; from toolkit.pages.maps import picture; "
+        "from toolkit.pages.blocks import Heat; picture(Heat('', numpy.ones((1, 1)), 'a', 'b')).svg; "
         "assert 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)

@@ -9,14 +9,14 @@ from toolkit.cli import main
 from toolkit.commands.explain import ExplainAttention
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.attention import attention_page
-from toolkit.explain.pages.blocks import Bars, Heat, Maps, Numbers, Table
-from toolkit.explain.pages.html import document
-from toolkit.explain.pages.terminal import lines
 from toolkit.explain.reading import read_text, read_translation
 from toolkit.language_model import LanguageModel
 from toolkit.models.seq2seq import source_rows
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
+from toolkit.pages.blocks import Bars, Heat, Maps, Numbers, Table
+from toolkit.pages.html import document
+from toolkit.pages.terminal import lines
 from toolkit.tokenization import CharacterTokenizer
 from toolkit.translator import Translator
 

@@ -8,9 +8,9 @@ from toolkit.decoding import ContinuationConfig, generate, sampling
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain import attention_maps
 from toolkit.explain.decoding import generation_page, prompt_ids
-from toolkit.explain.pages.blocks import Bars, Heat, Maps, Table, Tree
-from toolkit.explain.pages.writing import labels
 from toolkit.explain.search import BeamTree, Choices, steps_of, written
+from toolkit.pages.blocks import Bars, Heat, Maps, Table, Tree
+from toolkit.pages.writing import labels
 from toolkit.tokenization.special import BOS
 
 SAMPLES = [

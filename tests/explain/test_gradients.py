@@ -11,9 +11,9 @@ import pytest
 import toolkit
 from toolkit.errors import ConfigError
 from toolkit.explain.gradients import ALL_WRONG, RESIDUAL, gradients_page, pairs, source
-from toolkit.explain.pages.blocks import Block, Code, Curves, Erratum, Formula, Page, Section, Table, Text
 from toolkit.explain.wrong_training import RIGHT, TRIALS, Trial, curve, guessing, losses, swapped, verdict
 from toolkit.functional.norms import layer_norm, layer_norm_backward
+from toolkit.pages.blocks import Block, Code, Curves, Erratum, Formula, Page, Section, Table, Text
 from toolkit.proof import CASES, Case, Wrong
 
 UPDATES = 10  # of each model that is trained here

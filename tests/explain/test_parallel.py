@@ -7,10 +7,10 @@ from tests.checks import random_model, small_gpt_config
 from toolkit import load
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain import parallel
-from toolkit.explain.pages.blocks import Code, Curves, Table
-from toolkit.explain.pages.html import document
 from toolkit.explain.parallel import all_at_once, block_model, one_at_a_time, parallel_page, products_at_once, timed
 from toolkit.explain.recurrence import WIDTH, OneBlock, Recurrent, reach, recurrence, recurrence_backward
+from toolkit.pages.blocks import Code, Curves, Table
+from toolkit.pages.html import document
 from toolkit.proof import check
 
 LAYERS = [OneBlock, lambda generator: Recurrent(generator, 1.2)]

@@ -21,10 +21,10 @@ from toolkit.explain.lesson import (
     step_by_step,
     teacher_forcing,
 )
-from toolkit.explain.pages.blocks import Erratum, Formula, Table
 from toolkit.models.gpt import text_batch
 from toolkit.models.seq2seq import translation_batch
 from toolkit.nn.tape import Tape
+from toolkit.pages.blocks import Erratum, Formula, Table
 from toolkit.tokenization.special import BOS, EOS
 from toolkit.training.optimizer import Adam
 

@@ -9,11 +9,11 @@ from toolkit import load
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.adam import entry, first_update
 from toolkit.explain.lesson import gradient_of, lesson, teacher_forcing, training_config
-from toolkit.explain.pages.blocks import Bars, Formula, Heat, Table
-from toolkit.explain.pages.html import document
 from toolkit.explain.reading import DEFAULT_TEXTS, default_text
 from toolkit.explain.training import first_rate, training_page
 from toolkit.nn.tape import Tape
+from toolkit.pages.blocks import Bars, Formula, Heat, Table
+from toolkit.pages.html import document
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer
 from toolkit.training.optimizer import Adam
 

@@ -9,10 +9,10 @@ from toolkit.decoding import GenerationConfig, generate
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain import decoding
 from toolkit.explain.decoding import named, translation_page
-from toolkit.explain.pages.blocks import Bars, Formula, Heat, Maps, Table, Tree
 from toolkit.explain.search import BeamTree, Choices, branch, greedy_tree, steps_of, written
 from toolkit.models.seq2seq import translation_batch
 from toolkit.nn.tape import Tape
+from toolkit.pages.blocks import Bars, Formula, Heat, Maps, Table, Tree
 from toolkit.tokenization.special import EOS
 
 SIZE = 30  # of the vocabulary of the random models

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.pages.blocks import Numbers
-from toolkit.explain.pages.html import document
 from toolkit.explain.worked import worked_page
 from toolkit.explain.worked_model import (
     cross_attended,
@@ -14,6 +12,8 @@ from toolkit.explain.worked_model import (
     self_attended,
     worked_pass,
 )
+from toolkit.pages.blocks import Numbers
+from toolkit.pages.html import document
 
 
 def read(module_of, name):

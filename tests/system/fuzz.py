@@ -56,12 +56,12 @@ from toolkit.data.preferences import read_preferences
 from toolkit.data.texts import open_texts
 from toolkit.errors import ToolkitError
 from toolkit.evaluation.replies import Style
-from toolkit.explain.logs import find_logs
 from toolkit.interop import export_model, import_model
 from toolkit.interop.ctranslate2_file import Variables, read_variables, write_variables
 from toolkit.recipes import recipe_of
 from toolkit.recipes.settings import defaults_for
 from toolkit.training.checkpoint import read_checkpoint
+from toolkit.training.logs import find_logs
 
 SECONDS, MEGABYTES, SILENCE = 5, 500, 30
 _ANY, _JSON = bytes_of_any_file, either(values_of_json, values_of_json, values_of_json, bytes_of_any_file)

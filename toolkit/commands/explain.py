@@ -26,9 +26,9 @@ from toolkit.explain.decoding import (
     generation_page,
     translation_page,
 )
-from toolkit.explain.pages.blocks import Page
 from toolkit.files import atomic_writer, check_writable
 from toolkit.models.seq2seq import Seq2Seq
+from toolkit.pages.blocks import Page
 
 if TYPE_CHECKING:
     from toolkit.language_model import LanguageModel
@@ -51,7 +51,7 @@ class Explanation(ABC):
     def run(self) -> None:
         """Print the page, or write it and tell where. Raises DataError where the file cannot be written."""
         if self.html is None:
-            from toolkit.explain.pages.terminal import lines
+            from toolkit.pages.terminal import lines
 
             emit_page(lines(self.page(), shutil.get_terminal_size(_PIPE).columns, has_color()))
         else:
@@ -59,7 +59,7 @@ class Explanation(ABC):
 
     def written_page(self, path: Path) -> Page:
         """Write the page and return it.  Raises DataError before the work where the file cannot be written."""
-        from toolkit.explain.pages.html import document
+        from toolkit.pages.html import document
 
         check_writable(path)
         page = self.page()
@@ -82,8 +82,8 @@ class MappedExplanation(Explanation):
         if self.picture is None:
             super().run()
             return
-        from toolkit.explain.pages.drawing import picture_format
-        from toolkit.explain.pages.maps import page_picture
+        from toolkit.pages.drawing import picture_format
+        from toolkit.pages.maps import page_picture
 
         picture_format(self.picture)
         if self.html and self.html.resolve() == self.picture.resolve():

@@ -221,8 +221,8 @@ class Plot:
     """The axis: updates, tokens trained on (a preference run counts pairs), or seconds spent in updates."""
 
     def run(self) -> None:
-        from toolkit.explain.logs import find_logs, panels, run_curves
-        from toolkit.explain.pages.drawing import picture_format
+        from toolkit.pages.drawing import picture_format
+        from toolkit.training.logs import find_logs, panels, run_curves
 
         if not self.runs:
             raise ConfigError("RUN is missing: give the directory of a run, or one that holds runs")

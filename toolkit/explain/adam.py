@@ -11,10 +11,10 @@ import numpy as np
 
 from toolkit.explain.errata import erratum
 from toolkit.explain.lesson import Lesson, TeacherForcing, teacher_forcing
-from toolkit.explain.pages.blocks import Bars, Block, Formula, Numbers, Section, Table
 from toolkit.functional.arrays import Array, row_blocks
 from toolkit.functional.output_loss import output_loss
 from toolkit.nn.module import Model
+from toolkit.pages.blocks import Bars, Block, Formula, Numbers, Section, Table
 from toolkit.training.optimizer import Adam, clip_scale, sum_of_squares
 
 _MOST_BARS = 16

@@ -7,8 +7,6 @@ import numpy as np
 
 from toolkit.decoding.sampling import log_sum_exp
 from toolkit.errors import ConfigError
-from toolkit.explain.pages.blocks import Bars, Block, Formula, Heat, Maps, Numbers, Page, Section, Table
-from toolkit.explain.pages.writing import labels, probability
 from toolkit.explain.reading import (
     DEFAULT_PAIR,
     Reading,
@@ -29,6 +27,8 @@ from toolkit.nn.blocks import Block as Layer
 from toolkit.nn.blocks import DecoderBlock, DecoderStack, Residual, Stack
 from toolkit.nn.layers import FeedForward, GatedLinear, LayerNorm, LearnedPositions, Norm
 from toolkit.nn.module import Module
+from toolkit.pages.blocks import Bars, Block, Formula, Heat, Maps, Numbers, Page, Section, Table
+from toolkit.pages.writing import labels, probability
 from toolkit.translator import Translator
 
 _CANDIDATES = 8  # tokens of a distribution that are shown

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolkit.explain.pages.blocks import Heat, Maps, Section
 from toolkit.functional.arrays import Array
 from toolkit.models.gpt import GPT, GPTBatch
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, translation_batch
 from toolkit.nn.module import Module
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Recorder, Tape
+from toolkit.pages.blocks import Heat, Maps, Section
 
 MOST_TOKENS = 64  # rows and columns of a map that is shown
 MOST_CELLS = 150_000  # of all maps of a page

@@ -16,12 +16,12 @@ from toolkit.decoding.hypothesis import length_penalty
 from toolkit.decoding.state import window_length
 from toolkit.errors import DataError
 from toolkit.explain.attention_maps import Attention, cross_attention_maps, self_attention_maps
-from toolkit.explain.pages.blocks import Bars, Formula, Page, Section, Table, Tree
-from toolkit.explain.pages.writing import clipped, labels
-from toolkit.explain.pages.writing import written as number
 from toolkit.explain.reading import check_choice, source_ids, tokens_table
 from toolkit.explain.search import Decoded, Step, branch, decoded
 from toolkit.language_model import LanguageModel
+from toolkit.pages.blocks import Bars, Formula, Page, Section, Table, Tree
+from toolkit.pages.writing import clipped, labels
+from toolkit.pages.writing import written as number
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS, EOS
 from toolkit.translator import Translator

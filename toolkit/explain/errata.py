@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from toolkit.explain import worked_model as example
-from toolkit.explain.pages.blocks import Erratum
 from toolkit.functional.arrays import Array
 from toolkit.functional.attention import scaled_scores, softmax_over_keys
 from toolkit.functional.norms import layer_norm, layer_norm_backward
@@ -22,6 +21,7 @@ from toolkit.functional.positions import sinusoidal_positions
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.models.seq2seq import translation_batch
 from toolkit.nn.tape import Recorder, Tape
+from toolkit.pages.blocks import Erratum
 from toolkit.proof import central_difference
 from toolkit.proof.wrong import layer_norm_of_document_000
 from toolkit.tokenization.special import BOS, EOS

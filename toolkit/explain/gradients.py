@@ -12,7 +12,6 @@ import numpy as np
 
 import toolkit
 from toolkit.errors import ConfigError
-from toolkit.explain.pages.blocks import Block, Code, Erratum, Formula, Page, Section, Table
 from toolkit.explain.wrong_training import (
     TRIALS,
     UPDATES,
@@ -25,6 +24,7 @@ from toolkit.nn.blocks import Residual
 from toolkit.nn.layers import LayerNorm, Linear
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Tape
+from toolkit.pages.blocks import Block, Code, Erratum, Formula, Page, Section, Table
 from toolkit.proof import CASES, WRONG, Case, Report, Wrong
 from toolkit.proof.cases import normal, pair_name
 from toolkit.proof.gradient_check import SMALLEST_SLOPE, TOLERANCE

@@ -12,7 +12,6 @@ import numpy as np
 from toolkit.decoding.sampling import log_sum_exp
 from toolkit.decoding.state import DecoderState, GPTState, Seq2SeqState
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.pages.writing import labels
 from toolkit.explain.reading import DEFAULT_PAIR, default_text, source_ids, text_ids
 from toolkit.functional.arrays import Array
 from toolkit.functional.output_loss import LossSums
@@ -22,6 +21,7 @@ from toolkit.models.seq2seq import Seq2Seq, Seq2SeqBatch, translation_batch
 from toolkit.nn.memory import Pool
 from toolkit.nn.module import Model
 from toolkit.nn.tape import Recorder, Tape
+from toolkit.pages.writing import labels
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS, EOS, SPECIAL_TOKENS
 from toolkit.training.config import TrainingConfig

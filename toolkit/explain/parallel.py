@@ -13,8 +13,6 @@ import numpy as np
 from toolkit.decoding.state import GPTState
 from toolkit.errors import ConfigError, DataError
 from toolkit.explain.gradients import source
-from toolkit.explain.pages.blocks import Curves, Formula, Page, Section, Table
-from toolkit.explain.pages.writing import labels
 from toolkit.explain.reading import check_finite, default_text, text_ids
 from toolkit.explain.recurrence import WIDTH, reach, recurrence
 from toolkit.functional.arrays import Array
@@ -23,6 +21,8 @@ from toolkit.models.gpt import GPT, GPTConfig
 from toolkit.nn.memory import Pool
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
+from toolkit.pages.blocks import Curves, Formula, Page, Section, Table
+from toolkit.pages.writing import labels
 from toolkit.tokenization.special import BOS
 
 LENGTHS = (16, 64, 256, 1024, 2048)

@@ -15,8 +15,6 @@ from toolkit.data.sentences import sentence_ids
 from toolkit.decoding import GenerationConfig, generate
 from toolkit.decoding.generation import check_ids
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.explain.pages.blocks import Table
-from toolkit.explain.pages.writing import labels
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
 from toolkit.models.gpt import GPT
@@ -24,6 +22,8 @@ from toolkit.models.seq2seq import Seq2Seq, translation_batch
 from toolkit.nn.module import Module
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Recorder, Tape
+from toolkit.pages.blocks import Table
+from toolkit.pages.writing import labels
 from toolkit.text_model import CHARACTERS_OF_A_TOKEN
 from toolkit.tokenization import Tokenizer
 from toolkit.tokenization.special import BOS

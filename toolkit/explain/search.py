@@ -12,9 +12,9 @@ from toolkit.decoding import GenerationConfig, Hypothesis
 from toolkit.decoding.hypothesis import Observer, Ranking, length_penalty
 from toolkit.decoding.sampling import largest_first, log_sum_exp
 from toolkit.errors import ConfigError
-from toolkit.explain.pages.blocks import Branch
 from toolkit.functional.arrays import Array
 from toolkit.language_model import LanguageModel
+from toolkit.pages.blocks import Branch
 from toolkit.tokenization.special import EOS
 from toolkit.translator import Translator
 

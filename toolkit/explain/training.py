@@ -8,12 +8,12 @@ import numpy as np
 
 from toolkit.explain.adam import first_update, founding_section, gradient_section, outcome_section, step_section
 from toolkit.explain.lesson import Lesson, TeacherForcing, gradient_of, lesson, step_by_step, teacher_forcing
-from toolkit.explain.pages.blocks import Formula, Heat, Page, Section, Table
 from toolkit.explain.reading import check_finite
 from toolkit.functional.attention import causal_mask
 from toolkit.language_model import LanguageModel
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
+from toolkit.pages.blocks import Formula, Heat, Page, Section, Table
 from toolkit.tokenization.special import EOS
 from toolkit.training.optimizer import Muon, make_optimizer, make_schedule
 from toolkit.translator import Translator

@@ -18,12 +18,12 @@ from toolkit.explain.errata import (
     shown,
     softmax,
 )
-from toolkit.explain.pages.blocks import Bars, Block, Formula, Heat, Numbers, Page, Section
 from toolkit.functional.arrays import Array
 from toolkit.functional.positions import sinusoidal_positions
 from toolkit.nn.attention import CrossAttention, SelfAttention
 from toolkit.nn.module import Module
 from toolkit.nn.tape import Recorder, Tape
+from toolkit.pages.blocks import Bars, Block, Formula, Heat, Numbers, Page, Section
 
 EXAMPLE = "I am boy"
 _MOST_WORDS = 64

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from toolkit.explain.pages.blocks import Curves, Section, Table
 from toolkit.functional import attention as functional_attention
 from toolkit.models.seq2seq import Seq2Seq, Seq2SeqConfig, translation_batch
 from toolkit.nn import attention, blocks, layers
 from toolkit.nn.memory import Pool
 from toolkit.nn.tape import Tape
+from toolkit.pages.blocks import Curves, Section, Table
 from toolkit.proof import wrong
 from toolkit.proof.cases import SEQUENCE
 from toolkit.tokenization.special import SPECIAL_TOKENS

@@ -1,6 +1,7 @@
 """Parameters with names, modules that own them, and one vector that holds them all."""
 
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +13,11 @@ import numpy as np
 from toolkit.errors import ModelError
 from toolkit.functional.arrays import Array
 from toolkit.functional.int8 import Int8Matrix
+from toolkit.pages.blocks import Block, Shown, Table, Text
 
 Initializer = Callable[[np.random.Generator, tuple[int, ...]], Array]
+
+_NUMBER = re.compile(r"\.(\d+)\.")  # of a block: "decoder.blocks.0.attention.norm"
 
 # Parameters begin at multiples of a cache line within their vector.
 _ALIGNMENT = 64
@@ -100,7 +104,7 @@ class Module:
                     yield from member._walk(path + ".")
 
 
-class Model(Module):
+class Model(Module, Shown):
     """A module at the root: its parameters are views into one contiguous `vector`, the decayed ones first.
 
     Clipping, the optimizer, averaging and the sum over workers are then loops over one vector.
@@ -136,6 +140,32 @@ class Model(Module):
         vars(self).update(state)
         if "decayed" in state:  # it had been allocated
             self._gather()
+
+    def summary(self) -> Table:
+        """List the maps, norms and tables with their shapes; one row stands for all blocks that are alike."""
+        shapes: dict[str, list[str]] = {}  # module -> its parameters
+        counts: Counter[str] = Counter()
+        for name, parameter in self.parameters().items():
+            module, _, own = name.rpartition(".")
+            shapes.setdefault(module, []).append(f"{own} {parameter.shape}")
+            counts[module] += parameter.size
+        rows: dict[tuple[str, str], list[str]] = {}  # (name with * for its number, parameters) -> modules
+        for module, each in shapes.items():
+            rows.setdefault((_NUMBER.sub(".*.", module), ", ".join(each)), []).append(module)
+        lines = []
+        for (name, each), modules in rows.items():
+            numbers = [found[1] for module in modules if (found := _NUMBER.search(module))]
+            place = f".{numbers[0]}…{numbers[-1]}." if len(numbers) > 1 else f".{''.join(numbers)}."
+            count = sum(counts[module] for module in modules)
+            lines.append(
+                (name.replace(".*.", place), each, f"{count:,}", f"{100 * count / self.parameter_count:.1f} %")
+            )
+        lines.append(("all", "", f"{self.parameter_count:,}", ""))
+        return Table(("module", "parameters", "numbers", "share"), lines, left=(0, 1))
+
+    def _shown(self) -> list[Block]:
+        """Show the configuration, and the parameters."""
+        return [Text(repr(self).strip("<>")), self.summary()]
 
     @property
     def quantized(self) -> bool:

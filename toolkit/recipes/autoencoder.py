@@ -18,7 +18,6 @@ from toolkit.data.lines import read_lines
 from toolkit.data.sentences import sentence_ids
 from toolkit.display import aligned, short_repr
 from toolkit.errors import DataError
-from toolkit.explain.logs import read_log
 from toolkit.explain.parameters import Movement, moved_in_all, movement_rows, movements
 from toolkit.functional.arrays import Array
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
@@ -27,6 +26,7 @@ from toolkit.nn.tape import Tape
 from toolkit.recipes.recipe import BY_LOSS, Recipe, refuse
 from toolkit.tokenization import load_tokenizer
 from toolkit.training.config import TrainingConfig
+from toolkit.training.logs import read_log
 from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
 from toolkit.training.vectors import Vectors, VectorTask, check_training, standardized

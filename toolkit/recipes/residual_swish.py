@@ -15,13 +15,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from toolkit.display import aligned, short_repr
-from toolkit.explain.logs import read_log
 from toolkit.explain.parameters import checked_gradients, gradient_rows
 from toolkit.models.autoencoder import AutoEncoder, AutoEncoderConfig
 from toolkit.nn.rows import Rows
 from toolkit.nn.tape import Tape
 from toolkit.recipes.recipe import BY_LOSS, Recipe, refuse
 from toolkit.training.config import TrainingConfig
+from toolkit.training.logs import read_log
 from toolkit.training.run import Run
 from toolkit.training.trainer import Trainer
 from toolkit.training.vectors import Vectors, VectorTask, check_training

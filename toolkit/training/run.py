@@ -31,6 +31,8 @@ from toolkit.functional.arrays import Array
 from toolkit.lock import locked
 from toolkit.models.storage import named_checkpoint, read_json, read_metrics, save_model, write_json
 from toolkit.nn.module import Model
+from toolkit.pages.blocks import Block, Code, Shown, Text
+from toolkit.pages.drawing import Drawing
 from toolkit.tokenization import Tokenizer
 from toolkit.training.checkpoint import Checkpoint, TrainerState, read_checkpoint, read_state, write_training
 from toolkit.training.config import UPDATES, describe_changes, flat_settings
@@ -41,7 +43,7 @@ SETTINGS_FILE, LOG_FILE, DATA = "settings.json", "log.jsonl", "data"
 _PREPARED = DATA, LOG_FILE  # what there may be before the first checkpoint
 
 
-class Run:
+class Run(Shown):
     """The directory of one run."""
 
     def __init__(self, path: Path, settings: dict[str, Any], command: str = ""):
@@ -58,6 +60,14 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}, {self._progress()})"
+
+    def _shown(self) -> list[Block | Drawing]:
+        """Show how far it has come, the curves of its log, and what it has scored."""
+        from toolkit.training.logs import read_log, run_curves  # here, because they read runs
+
+        log = read_log(self.path, self.path.name)
+        curves = [run_curves([log])] if log.series else []  # before its first line there is nothing to draw
+        return [Text(repr(self)), *curves, *([Code("\n".join(self.results))] if self.results else [])]
 
     def _progress(self) -> str:
         """Say how far the run has come, and what its best checkpoint has scored."""

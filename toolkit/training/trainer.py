@@ -2,7 +2,6 @@
 
 import math
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from toolkit.display import tell
+from toolkit.display import progress_bar, tell
 from toolkit.errors import DivergenceError, ModelError
 from toolkit.functional.output_loss import LossSums
 from toolkit.functional.tuning import fixed_choice
@@ -57,7 +56,6 @@ class Trainer:
         self.state = TrainerState()
         self.interrupted = 0  # the signal that has asked for an end
         self._epoch_batches: tuple[int, Sequence] = (-1, [])
-        self._show = not quiet and sys.stderr is not None and sys.stderr.isatty()
         self._quiet, self._start = quiet, start
 
     def __repr__(self) -> str:
@@ -253,15 +251,13 @@ class Trainer:
         bar.set_postfix_str(f"loss {record['loss']:.3f}, {record['tokens_per_second']:,.0f} tokens/s", refresh=False)
 
     def _say(self, bar: tqdm, line: str) -> None:
-        if self._show:
-            bar.clear()
+        bar.clear()
         if not self._quiet:
             tell(line)
 
     def _bar(self) -> tqdm:
-        tqdm.monitor_interval = 0  # its thread would be forked with the workers
-        style = {"unit": "update", "disable": not self._show, "dynamic_ncols": True, "smoothing": 0.05}
-        return tqdm(total=self.config.updates, initial=self.state.update, **style)
+        style = {"unit": "update", "dynamic_ncols": True, "smoothing": 0.05}
+        return progress_bar(self._quiet, total=self.config.updates, initial=self.state.update, **style)
 
     def _stop(self, number: int) -> None:
         """Let a signal finish the update, save and leave; a second one leaves at once."""

@@ -1,18 +1,36 @@
-"""The blocks of an explanation, whether it is read in a terminal or in a browser.
+"""The blocks of an explanation, whether it is read in a terminal, in a browser or in a notebook.
 
-A topic builds a `Page`; `toolkit.explain.pages.terminal` and `toolkit.explain.pages.html` show it. Blocks hold the
-numbers themselves, in full; how many of them fit, and to how many decimals, is decided where they are shown.
+A topic builds a `Page`; `toolkit.pages.terminal` and `toolkit.pages.html` show it, and in a notebook it shows itself,
+as each block does. Blocks hold the numbers themselves, in full; how many of them fit, and to how many decimals, is
+decided where they are shown.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from toolkit.display import short_repr
 from toolkit.functional.arrays import Array
 
+if TYPE_CHECKING:
+    from toolkit.pages.drawing import Drawing
+
+
+class Shown:
+    """An object that shows itself in a notebook, by the blocks that it gives; a block by itself."""
+
+    def _shown(self) -> "Sequence[Block | Drawing]":
+        """Give what is shown of it."""
+        return [self]  # type: ignore[list-item]
+
+    def _repr_html_(self) -> str:
+        from toolkit.pages.html import fragment  # here, because few who make blocks look at them as HTML
+
+        return fragment(*self._shown())
+
 
 @dataclass(frozen=True)
-class Text:
+class Text(Shown):
     """A paragraph."""
 
     text: str
@@ -21,7 +39,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Formula:
+class Formula(Shown):
     """One or several lines of mathematics in Unicode, as docstrings have them."""
 
     text: str
@@ -30,7 +48,7 @@ class Formula:
 
 
 @dataclass(frozen=True)
-class Code:
+class Code(Shown):
     """A function as it stands in the toolkit, or what to type."""
 
     text: str
@@ -40,7 +58,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(Shown):
     """An array of one or two dimensions, with its shape, and what its rows and columns belong to."""
 
     name: str
@@ -54,7 +72,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Heat:
+class Heat(Shown):
     """A map of weights, (T, S): row t says how much of what t takes comes from each column."""
 
     name: str
@@ -68,7 +86,7 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Maps:
+class Maps(Shown):
     """Several heat maps of the same rows and columns, such as those of all heads: small, side by side."""
 
     maps: Sequence[Heat]
@@ -77,7 +95,7 @@ class Maps:
 
 
 @dataclass(frozen=True)
-class Bars:
+class Bars(Shown):
     """Probabilities of some candidates, best first, in one column or several. chosen: which of them were taken."""
 
     name: str
@@ -90,7 +108,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Shown):
     """Rows of cells that are written already."""
 
     header: Sequence[str]
@@ -101,7 +119,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Curves:
+class Curves(Shown):
     """Lines over a common axis: name -> (x, y)."""
 
     name: str
@@ -127,7 +145,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Tree:
+class Tree(Shown):
     """The tree that a search grew."""
 
     name: str
@@ -137,7 +155,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Erratum:
+class Erratum(Shown):
     """A place where a founding document is wrong: what it prints, and what comes out."""
 
     document: str  # "004"
@@ -175,7 +193,7 @@ def _flat(blocks: Sequence) -> Iterator[Block]:
 
 
 @dataclass(frozen=True)
-class Page:
+class Page(Shown):
     """An explanation: a title, what it is about in a sentence or two, what was cut, and its steps."""
 
     title: str

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.explain.pages import CAUSAL, ENGLISH, LONG, NEPALI, TRICKY, beam, page, weights
-from toolkit.explain.pages.blocks import (
+from tests.pages.samples import CAUSAL, ENGLISH, LONG, NEPALI, TRICKY, beam, page, weights
+from toolkit.pages.blocks import (
     Bars,
     Branch,
     Curves,
@@ -23,8 +23,8 @@ from toolkit.explain.pages.blocks import (
     Text,
     Tree,
 )
-from toolkit.explain.pages.terminal import NARROWEST, block_lines, lines
-from toolkit.explain.pages.writing import ELLIPSIS, cells, clipped, padded, paint, wrapped
+from toolkit.pages.terminal import NARROWEST, block_lines, lines
+from toolkit.pages.writing import ELLIPSIS, cells, clipped, padded, paint, wrapped
 
 STYLE = re.compile("\033\\[[0-9;]*m")
 LETTERS = st.text(st.sampled_from("aI .␣कखमटाीुँ्ंि।界🙂\u200d\u0301\n\t\x1b"), max_size=24)

@@ -11,10 +11,10 @@ from itertools import accumulate, groupby, zip_longest
 import numpy as np
 
 from toolkit.display import visible
-from toolkit.explain.pages import blocks
-from toolkit.explain.pages.curves import curves_lines
-from toolkit.explain.pages.maps import heat_lines, maps_lines
-from toolkit.explain.pages.writing import (
+from toolkit.pages import blocks
+from toolkit.pages.curves import curves_lines
+from toolkit.pages.maps import heat_lines, maps_lines
+from toolkit.pages.writing import (
     BLUE,
     BOLD,
     DIM,

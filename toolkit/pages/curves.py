@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolkit.display import visible
-from toolkit.explain.pages.blocks import Curves
-from toolkit.explain.pages.drawing import GRID, PALE, Drawing, Label, Line, seen
-from toolkit.explain.pages.writing import Paint, cells, clipped, padded, plain, wrapped
+from toolkit.pages.blocks import Curves
+from toolkit.pages.drawing import GRID, PALE, Drawing, Label, Line, seen
+from toolkit.pages.writing import Paint, cells, clipped, padded, plain, wrapped
 
 # Colours that colour-blind readers tell apart (Okabe and Ito 2008), and more.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F3C8D", "#5C5C5C", "#A6761D", "#B2182B")

@@ -12,9 +12,10 @@ import numpy as np
 
 from toolkit.display import visible
 from toolkit.errors import ConfigError
-from toolkit.explain.pages.blocks import Heat, Maps, Page
-from toolkit.explain.pages.drawing import INK, PALE, Box, Cells, Drawing, Label, seen, text_width
-from toolkit.explain.pages.writing import (
+from toolkit.functional.arrays import Array
+from toolkit.pages.blocks import Heat, Maps, Page
+from toolkit.pages.drawing import INK, PALE, Box, Cells, Drawing, Label, seen, text_width
+from toolkit.pages.writing import (
     DIM,
     Paint,
     cells,
@@ -26,7 +27,6 @@ from toolkit.explain.pages.writing import (
     wrapped,
     written,
 )
-from toolkit.functional.arrays import Array
 
 # In a terminal.
 MOST_ROWS = 40  # of a map

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.explain.pages import CAUSAL, LONG, NEPALI, TRICKY, beam, page, weights
-from toolkit.explain.pages import html
-from toolkit.explain.pages.blocks import (
+from tests.pages.samples import CAUSAL, LONG, NEPALI, TRICKY, beam, page, weights
+from toolkit.pages import html
+from toolkit.pages.blocks import (
     Bars,
     Code,
     Curves,
@@ -25,8 +25,8 @@ from toolkit.explain.pages.blocks import (
     Table,
     Text,
 )
-from toolkit.explain.pages.curves import COLORS
-from toolkit.explain.pages.html import document
+from toolkit.pages.curves import COLORS
+from toolkit.pages.html import document
 
 EMPTY = {"meta", "link", "br"}
 FETCHING = {"script", "img", "iframe", "object", "embed", "base", "audio", "video", "source", "image", "use", "form"}

@@ -13,10 +13,10 @@ import pytest
 
 from tests.explain.drawn import SVG, cells, png_size, texts
 from toolkit.errors import ConfigError, DataError
-from toolkit.explain.pages import drawing
-from toolkit.explain.pages.blocks import Heat, Maps, Page, Section, Text
-from toolkit.explain.pages.drawing import png_bytes
-from toolkit.explain.pages.maps import page_picture, picture
+from toolkit.pages import drawing
+from toolkit.pages.blocks import Heat, Maps, Page, Section, Text
+from toolkit.pages.drawing import png_bytes
+from toolkit.pages.maps import page_picture, picture
 
 ROWS = ("म", "केटा", "हुँ।", "विद्यार्थी", "कि\u0928\u093c", "</s>")
 COLUMNS = ("␣i", "␣am", '␣"a" & b', "␣boy", "<s>")

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from tests.explain.drawn import SVG, png_size, texts
-from tests.explain.run_logs import training, validation, write_log
+from tests.training.run_logs import training, validation, write_log
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.explain.logs import (
+from toolkit.pages.curves import COLORS
+from toolkit.training.logs import (
     AXES,
     LIKELIHOOD,
     color,
@@ -19,7 +20,6 @@ from toolkit.explain.logs import (
     read_log,
     run_curves,
 )
-from toolkit.explain.pages.curves import COLORS
 
 
 def test_all_numbers_of_a_log_are_series(tmp_path: Path) -> None:

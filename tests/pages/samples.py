@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from toolkit.explain.pages.blocks import (
+from toolkit.pages.blocks import (
     Bars,
     Branch,
     Code,

@@ -9,10 +9,10 @@ from html import unescape
 import numpy as np
 import pytest
 
-from tests.explain.pages import page
+from tests.pages.samples import page
 from toolkit.cli import parsed
-from toolkit.explain.pages.blocks import Heat, Maps, Numbers
-from toolkit.explain.pages.html import document
+from toolkit.pages.blocks import Heat, Maps, Numbers
+from toolkit.pages.html import document
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 NARROW, WIDE = 390, 1300

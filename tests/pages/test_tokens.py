@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.display import visible
-from toolkit.explain.pages.writing import LONGEST_LABEL, cells, labels
+from toolkit.pages.writing import LONGEST_LABEL, cells, labels
 from toolkit.tokenization import ByteTokenizer, CharacterTokenizer, SentencePieceTokenizer, load_tokenizer
 from toolkit.tokenization.special import BOS, EOS, UNK, USER
 

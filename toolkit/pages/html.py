@@ -1,4 +1,4 @@
-"""A page as one self-contained HTML document: no script, and nothing that a browser would fetch.
+"""A page as one self-contained HTML document, or its blocks as a part of a notebook: no script, nothing to be fetched.
 
 Texts, numbers, tables, bars and trees are elements of HTML; maps and curves are drawings. What comes from a page is
 escaped in the smallest functions, at the end, and only there.
@@ -7,6 +7,7 @@ escaped in the smallest functions, at the end, and only there.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from html import escape
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -14,11 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from toolkit.display import visible
-from toolkit.explain.pages import blocks
-from toolkit.explain.pages.curves import Axis, Style, plot, swatch
-from toolkit.explain.pages.drawing import Drawing
-from toolkit.explain.pages.maps import Scale, hidden, map_drawing, notes, scale_drawing
-from toolkit.explain.pages.writing import (
+from toolkit.functional.arrays import Array
+from toolkit.pages import blocks
+from toolkit.pages.curves import Axis, Style, plot, swatch
+from toolkit.pages.drawing import Drawing
+from toolkit.pages.maps import Scale, hidden, map_drawing, notes, scale_drawing
+from toolkit.pages.writing import (
     ELLIPSIS,
     MOST_COLUMNS,
     MOST_ROWS,
@@ -31,7 +33,6 @@ from toolkit.explain.pages.writing import (
     sentences,
     written,
 )
-from toolkit.functional.arrays import Array
 
 MOST_SIDE = 48  # rows and columns of one map
 MOST_SMALL_SIDE = 32  # of several
@@ -40,7 +41,7 @@ MOST_POINTS = 600  # of a line
 _POINTS = 12  # of a line in the table of values
 _PLOT = (600, 320)
 
-_STYLE = Path(__file__).with_name("page.css")
+_STYLES = Path(__file__).with_name("blocks.css"), Path(__file__).with_name("page.css")
 _SIDE_BY_SIDE = (blocks.Numbers, blocks.Heat, blocks.Bars, blocks.Table)
 _CONTENTS = 3  # as many sections as need no table of contents
 _LONGEST_LABEL = 40  # cells
@@ -51,6 +52,11 @@ _NUMBER = re.compile(r"-?\d[\d.,]*(e-?\d+)?")
 _MINUS = re.compile(r"(`[^`\n]+`|“[^”]*”)|(?<![^\s(=])-(?=\d)")
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_SHOWN_CLASS = "toolkit-shown"  # of the element around blocks in a notebook
+# What JupyterLab, Visual Studio Code and Colab say of a dark theme. Elsewhere a notebook is light.
+_DARK_THEMES = ':is([data-jp-theme-light="false"], .vscode-dark, [theme="dark"])'
+_DARK = re.compile(r"@media [^{]*\(prefers-color-scheme: dark\) \{(.*?)\}\s*\}", re.DOTALL)
+
 # Were there anything to fetch or to run, the browser would refuse to. The icon is empty: without one it asks a server.
 _HEAD = (
     '<meta charset="utf-8">',
@@ -64,12 +70,35 @@ _HEAD = (
 def document(page: blocks.Page) -> str:
     """Write a page as HTML, for a file in UTF-8. Every number has its full value in `data-value`."""
     title = element("title", inline(page.title, plain=True))
-    head = element("head", *_HEAD, title, element("style", _STYLE.read_text(encoding="utf-8")), between="\n")
+    style = "".join(each.read_text(encoding="utf-8") for each in _STYLES)
+    head = element("head", *_HEAD, title, element("style", style), between="\n")
     sections = [_section(each, number) for number, each in enumerate(page.sections, start=1)]
     contents = [_contents(page)] if len(page.sections) > _CONTENTS else []
     main = element("main", _header(page), *sections, between="\n")
     body = element("body", *contents, main, Class="with-contents" if contents else None, between="\n")
     return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n{body}\n</html>\n'
+
+
+def fragment(*shown: "blocks.Page | blocks.Block | Drawing") -> str:
+    """Write pages, blocks and drawings as a part of another page: of a notebook, in its theme, light or dark."""
+    parts = []
+    for each in shown:
+        if isinstance(each, blocks.Page):
+            parts += [_header(each), *(_section(one, number) for number, one in enumerate(each.sections, start=1))]
+        else:
+            parts.append(each.inline("", "wide") if isinstance(each, Drawing) else _SHOWN[type(each)](each))
+    return element("div", element("style", _style_within()), *parts, Class=_SHOWN_CLASS, between="\n")
+
+
+@cache
+def _style_within() -> str:
+    """Write the style of blocks for an element of the class alone; sizes are by the letters around it."""
+    css = re.sub(r"/\*.*?\*/|\n\s*", "", _STYLES[0].read_text(encoding="utf-8"), flags=re.DOTALL)
+    dark = "".join(each + "}" for each in _DARK.findall(css)).replace(":root", "&")
+    light = re.sub(r"(?<=\d)rem\b", "em", _DARK.sub("", css)).replace(":root", "&").replace("light dark", "light")
+    inner = "color:var(--ink);font:1em/1.5 var(--text);overflow-wrap:break-word"
+    light += 'th[scope="row"]{position:static;background:none}'  # whatever the ground of the notebook is
+    return f".{_SHOWN_CLASS}{{{inner};{light}}}{_DARK_THEMES} .{_SHOWN_CLASS}{{color-scheme:dark;{dark}}}"
 
 
 def _header(page: blocks.Page) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from toolkit.errors import ConfigError, DataError, ModelError
-from toolkit.explain.pages.blocks import Curves
-from toolkit.explain.pages.curves import COLORS, Axis, Place, Style, plot, swatch
-from toolkit.explain.pages.drawing import Drawing, Label, Line, seen, text_width
-from toolkit.explain.pages.writing import clipped
 from toolkit.functional.arrays import Array
+from toolkit.pages.blocks import Curves
+from toolkit.pages.curves import COLORS, Axis, Place, Style, plot, swatch
+from toolkit.pages.drawing import Drawing, Label, Line, seen, text_width
+from toolkit.pages.writing import clipped
 from toolkit.training.run import LOG_FILE, find_runs
 from toolkit.untrusted import ANYTHING, LOG_BYTES, Record, UnfitError, Whole, check, parse_json, read_bytes
 
