@@ -1,4 +1,23 @@
-"""A transformer toolkit in NumPy, every derivative written by hand."""
+"""A transformer toolkit in NumPy, every derivative written by hand.
+
+    model = toolkit.load("en-ne")              a shipped model, a model directory or a run, to translate with
+    model.translate("I am a boy.")             a text, or a list of them
+    model.translate_n(text, alignments=True)   with tokens, probabilities and attention
+
+    stories = toolkit.load("stories")          a language model
+    stories.generate("Once upon a time")
+    toolkit.load("chat").chat().send("Hi!")    a conversation, which is remembered
+
+    run = toolkit.train("translation", source="my.en", target="my.ne", run="own")      help(toolkit.train)
+    toolkit.load(run)                          its best checkpoint
+
+    toolkit.plain                              the whole transformer on a page, forward and backward
+    toolkit.functional                         every operation with its derivative, and its formula
+    toolkit.proof.check(forward, backward, arrays)      a derivative beside finite differences, yours too
+    toolkit.explain                            pages that show what a model does, number by number
+
+In a notebook models, translations, runs and pages show themselves. What the command does is in `toolkit.commands`.
+"""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -67,8 +67,11 @@ class Translation(Shown):
         return record
 
     def _shown(self) -> list[Block]:
-        """Show the text, the probability of every token, and the attention where it was asked for."""
+        """Show the text, how sure it is, the probability of every token, and the attention where it was asked for."""
         shown: list[Block] = [Text(self.text), _token_bars(self)]
+        if self.confidence is not None:
+            sure = "Sure" if self.confidence.sure else "Not sure"
+            shown.insert(1, Text(f"{sure}: {self.confidence.sentence:.2f} that it is acceptable."))
         if self.attention is not None:
             columns = self.source_tokens or [""] * self.attention.shape[1]
             rows, columns = _visible_spaces(self.tokens), _visible_spaces(columns)

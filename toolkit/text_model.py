@@ -80,12 +80,11 @@ class TextModel(Shown):
 
     def __repr__(self) -> str:
         kind = ", int8" if self.model.quantized else ""
-        return f"<{type(self).__name__}: {self._name}, {self.model.parameter_count:,} parameters{kind}>"
+        return f"<{type(self).__name__}: {PurePath(self._name).name}, {self.model.parameter_count:,} parameters{kind}>"
 
     def _shown(self) -> list[Block]:
         """Show its name, its tokenizer and its parameters."""
-        name = PurePath(self._name).name
-        return [Text(f"{type(self).__name__}: {name}, with {self.tokenizer!r}"), *self.model._shown()]
+        return [Text(f"{repr(self).strip('<>')}, {repr(self.tokenizer).strip('<>')}"), *self.model._shown()]
 
     def __reduce__(self) -> tuple[type, tuple]:
         """Pickle and copy model and tokenizer; processes and what was computed in advance stay behind."""

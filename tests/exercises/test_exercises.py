@@ -3,6 +3,7 @@
 import ast
 import copy
 import os
+import re
 import subprocess
 import sys
 import types
@@ -38,6 +39,20 @@ def test_there_are_some_25_and_their_names_differ():
     assert len(EXERCISES) >= 25
     assert len({each.name for each in EXERCISES}) == len(EXERCISES)
     assert all(2 <= len(each.hints) <= 3 for each in EXERCISES)
+
+
+def test_the_course_has_each_of_them_in_one_lesson():
+    text = (CLONE / "recipes" / "notebooks" / "README.md").read_text(encoding="utf-8")
+    given = re.findall(r"`(\w+)`", " ".join(re.findall(r"\*\*Exercises\.\*\*(.*)", text)))
+    assert sorted(name for name in given if name != "python") == sorted(each.name for each in EXERCISES)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda each: each.name)
+def test_it_says_where_to_look_afterwards(exercise):
+    places = re.findall(r"(toolkit/[\w/]+\.py)(?:: (\w+))?", exercise.afterwards)
+    assert places
+    for path, name in places:
+        assert re.search(rf"\b{name}\b", (CLONE / path).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda each: each.name)
@@ -153,7 +168,7 @@ def test_what_is_there_stays(tmp_path):
     (tmp_path / "linear.py").write_text("mine", encoding="utf-8")
     assert start(tmp_path) == []
     assert (tmp_path / "linear.py").read_text(encoding="utf-8") == "mine"
-    assert len(first) == len(EXERCISES) + 1
+    assert len(first) == len(EXERCISES) + 2  # README.md and gpt.py
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ class Start:
         from toolkit.exercises import course
 
         written = course.start(self.directory)
-        count = len([path for path in written if path.suffix == ".py"])
+        count = len([path for path in written if path.suffix == ".py" and path.name != course.TOGETHER])
         emit(
             [f"{self.directory}: {count} exercises; cd {self.directory}, read README.md, then: toolkit exercise check"]
         )

@@ -22,6 +22,7 @@ from toolkit.files import atomic_writer
 
 EXERCISES = (*MAPS, *LAYERING, *ATTENDING, *ROTATING, *LEARNING, *WRITING, *PREFERRING)
 HINTS_READ = ".hints.json"
+TOGETHER = "gpt.py"  # lies beside the exercises, and puts them together
 _TASKS = files("toolkit.exercises") / "tasks"
 
 README = """# Exercises
@@ -34,7 +35,9 @@ place of `raise NotImplementedError`, and ask:
     toolkit exercise hint            a hint for it, one more each time
     toolkit exercise status          all of them
 
-Everything is offline. The order is that of this list; a file may use the functions of those before it.
+Everything is offline. The order is that of this list; a file may use the functions of those before it. When all are
+right: `python gpt.py` puts them together to a small GPT that learns from stories, in three minutes, and writes some;
+with `--check` the toolkit's model learns from them in the same way, and both losses are compared.
 
 {rows}
 """
@@ -76,13 +79,14 @@ def exercise(name: str) -> Exercise:
 
 
 def start(directory: Path) -> list[Path]:
-    """Write the files of the exercises, but not over any that is there; return those that were written.
+    """Write the files of the exercises, and the one that puts them together, but not over any that is there.
 
-    Raises DataError where the directory cannot be written.
+    Returns those that were written.  Raises DataError where the directory cannot be written.
     """
     rows = "\n".join(f"{number}. `{each.name}.py`: {each.title}" for number, each in enumerate(EXERCISES, 1))
     texts = {"README.md": README.format(count=len(EXERCISES), rows=rows)}
-    texts |= {f"{each.name}.py": (_TASKS / f"{each.name}.py").read_text(encoding="utf-8") for each in EXERCISES}
+    names = [*(f"{each.name}.py" for each in EXERCISES), TOGETHER]
+    texts |= {name: (_TASKS / name).read_text(encoding="utf-8") for name in names}
     written = []
     try:
         directory.mkdir(parents=True, exist_ok=True)

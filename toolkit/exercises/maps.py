@@ -53,7 +53,7 @@ SOFTMAX = Exercise(
         "exp(900) is inf. Taking the same number from all scores of a row changes nothing in the quotient: take the "
         "row's largest.",
     ),
-    "toolkit/plain.py: softmax; toolkit/functional/losses.py",
+    "toolkit/plain.py: softmax; toolkit/functional/attention.py: softmax_over_keys",
     (
         Mistake(softmax_of_all,
             "the sum goes over all rows: every row has to sum to 1 by itself (axis=-1, keepdims=True)",
@@ -256,7 +256,7 @@ LAYER_NORM = Exercise(
         "left of the row by a number: y does not change either.",
         "With dn = dy · gain: dx = (dn - mean(dn) - normal · mean(dn · normal)) / std, means over the row.",
     ),
-    "toolkit/plain.py: layer_norm; toolkit/functional/normalization.py",
+    "toolkit/plain.py: layer_norm; toolkit/functional/norms.py: layer_norm_backward",
     (
         Mistake(
             _layer_norm(lambda dn, normal, std, dy: dn / std),
@@ -356,7 +356,7 @@ CROSS_ENTROPY = Exercise(
         "dlogits = (p - one-hot of the label) / T: what is too probable goes down, the label goes up, each "
         "row sums to 0.",
     ),
-    "toolkit/plain.py: cross_entropy; toolkit/functional/losses.py",
+    "toolkit/plain.py: cross_entropy; toolkit/functional/output_loss.py: output_loss_backward",
     (
         Mistake(_cross_entropy(lambda p, labels: p - _one_hot(labels)),
             "the loss is a mean: dlogits has to be divided by the number of rows",
