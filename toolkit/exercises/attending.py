@@ -35,6 +35,10 @@ CAUSAL_MASK = Exercise(
             "came before",
         ),
         Mistake(
+            _mask(lambda t, s: s > t),
+            "it is upside down: yours hides what came before and the position itself, it must hide what comes after",
+        ),
+        Mistake(
             _mask(lambda t, s: s < t),
             "the diagonal is hidden too: a position sees itself, and the first would see nothing at all (0 / 0 in "
             "softmax)",
@@ -75,7 +79,7 @@ ATTENTION = Exercise(
     lambda query, key, value, mask: plain.attention(query, key, value, mask)[0], heads_and_mask, ("context",),
     (
         "The scores are the products of each query with each key, (T, S); their softmax weighs the rows of value.",
-        "A product of K random numbers has a spread of √K, which would leave softmax with one weight near 1.",
+        "A sum of K random products has a spread of √K, which would leave softmax with one weight near 1.",
         "softmax(query keyᵀ / √K + mask) value: the mask before softmax, so that every row still sums to 1.",
     ),
     "toolkit/plain.py: attention; toolkit/functional/attention.py",
@@ -100,6 +104,10 @@ ATTENTION = Exercise(
         Mistake(
             _attention(lambda products, mask: plain.softmax(products / np.sqrt(K) * np.exp(mask))),
             "the hidden scores are 0, which is not hidden: exp(0) is 1; it takes -inf",
+        ),
+        Mistake(
+            _attention(lambda products, mask: plain.softmax(products / np.sqrt(len(products)) + mask)),
+            "the scores are divided by √T: it is the width K of a query that makes products large, not their number",
         ),
         Mistake(
             _attention(lambda products, mask: plain.softmax((products / np.sqrt(K) + mask).T).T),

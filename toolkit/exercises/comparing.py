@@ -10,6 +10,7 @@ from toolkit.functional.arrays import Array
 
 TOLERANCE = 1e-7  # relative to the largest entry of the right array
 _FEW = 3  # places that are named one by one
+_NEARLY = 1e-3  # of the largest entry: what is nearer was meant to be right
 
 
 def named_arrays(value: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -51,11 +52,14 @@ def differences(found: Any, right: Any, names: tuple[str, ...], sizes: Mapping[s
 
     names: of the parts, in order; sizes: letter -> size, such as {"T": 5, "D": 8}, to recognise a forgotten factor by.
     """
-    if isinstance(right, tuple) and not isinstance(found, tuple):
-        return [f"{len(right)} results are wanted, {', '.join(names)}, in this order; yours is {_kind(found)}"]
-    if isinstance(right, tuple) and len(found) != len(right):
-        return [f"{len(right)} results are wanted, {', '.join(names)}, in this order; yours has {len(found)}"]
+    if isinstance(right, tuple):
+        count = len(found) if isinstance(found, tuple) else None
+        if count != len(right):
+            yours = f"yours are {count}" if count else f"yours is {_kind(found)}"
+            return [f"the results have to be {_listing(right, names)}, {len(right)} in this order; {yours}"]
     parts, missing = dict(named_arrays(found, names)), []
+    if exchanged := _exchanged(parts, dict(named_arrays(right, names))):
+        return [exchanged]
     for name, wanted in named_arrays(right, names):
         if name not in parts:
             missing.append(f"{name} is missing: its key is {name[1:]!r}")
@@ -64,9 +68,28 @@ def differences(found: Any, right: Any, names: tuple[str, ...], sizes: Mapping[s
     return missing
 
 
+def _listing(right: tuple, names: tuple[str, ...]) -> str:
+    """List what is wanted: the names of the results, and dictionaries with their keys."""
+    parts = []
+    for name, each in zip_longest(names[: len(right)], right, fillvalue=""):
+        keys = ", ".join(map(repr, each)) if isinstance(each, Mapping) else ""
+        parts.append(f"a dictionary with {keys}" if keys else name)
+    return ", ".join(parts)
+
+
+def _exchanged(found: Mapping[str, Any], right: Mapping[str, Any]) -> str:
+    """Recognise two results that have changed places."""
+    wrong = [name for name in right if name in found and not same(found[name], right[name])]
+    if len(wrong) == 2 and all(same(found[one], right[other]) for one, other in (wrong, wrong[::-1])):
+        return f"{wrong[0]} and {wrong[1]} have changed places: each is the other's"
+    return ""
+
+
 def difference(name: str, found: Any, right: Any, sizes: Mapping[str, int]) -> str:
     """Say what is wrong with one array, number or list: its shape, its sign, a factor, where, or a direction."""
     if not isinstance(right, np.ndarray | float):
+        if isinstance(found, list) and isinstance(right, list) and len(found) != len(right):
+            return f"{name} has {len(found)} entries, it must have {len(right)}: {_short(right)}"
         return f"{name} is {_short(found)}, it must be {_short(right)}"
     array = _array(found)
     if array is None:
@@ -74,11 +97,15 @@ def difference(name: str, found: Any, right: Any, sizes: Mapping[str, int]) -> s
     if array.shape != np.shape(right):
         turned = array.ndim == 2 and array.T.shape == np.shape(right)
         hint = ": it is turned, rows for columns" if turned else ""
+        if not np.ndim(right):
+            return f"{name} has the shape {array.shape}, it must be one number"
         return f"{name} has the shape {array.shape}, it must have {np.shape(right)}{hint}"
     if not np.isfinite(array).all() and np.isfinite(right).all():
         return f"{name} has entries that are not finite (nan or inf): a division by zero, or exp of a large number?"
     if not np.ndim(right):
-        return f"{name} is {float(array):.6g}, it must be {float(right):.6g}{_factor(array, np.asarray(right), sizes)}"
+        factor = _factor(array, np.asarray(right), sizes)  # of one number every other is some multiple
+        factor = factor if "=" in factor or "sign" in factor else ""
+        return f"{name} is {float(array):.6g}, it must be {float(right):.6g}{factor}"
     return f"{name} is wrong: {_what(array, np.asarray(right), sizes)}"
 
 
@@ -109,8 +136,18 @@ def _what_of_all(found: Array, right: Array, sizes: Mapping[str, int]) -> str:
             return (
                 f"all entries of a row are off by the same amount, as if an average over the row were missing; {entry}"
             )
-    along, wanted = float(_finite(found).sum()), float(_finite(right).sum())
-    return f"{entry}; along a constant direction yours gives {along:.6g}, it must be {wanted:.6g}"
+    if gaps.max() <= _NEARLY * np.abs(_finite(right)).max():
+        return f"it is nearly right, and must be right up to rounding; {entry}"
+    return entry + _along(_finite(found), _finite(right))
+
+
+def _along(found: Array, right: Array) -> str:
+    """Compare both along a constant direction, where that tells something: the sum of all entries."""
+    size = np.abs(right).max(initial=0.0)
+    sums = [0.0 if abs(total) <= TOLERANCE * size else total for total in (float(found.sum()), float(right.sum()))]
+    if abs(sums[0] - sums[1]) <= TOLERANCE * size:
+        return ""
+    return f"; along a constant direction (the sum of all entries) yours gives {sums[0]:.6g}, it must be {sums[1]:.6g}"
 
 
 def _factor(found: Array, right: Array, sizes: Mapping[str, int]) -> str:
@@ -118,7 +155,7 @@ def _factor(found: Array, right: Array, sizes: Mapping[str, int]) -> str:
     if not (np.isfinite(found).all() and np.isfinite(right).all() and right.any()):
         return ""
     factor = float(np.vdot(right, found) / np.vdot(right, right))
-    if not factor or np.abs(found - factor * right).max() > 1e-6 * np.abs(found).max():
+    if not factor or np.abs(found - factor * right).max() > 1e-6 * np.abs(found).max() or abs(factor - 1) < _NEARLY:
         return ""
     if abs(factor + 1) < 1e-6:
         return ", the sign is the opposite of the right one"
@@ -142,7 +179,9 @@ def _finite(array: Array) -> Array:
 
 
 def _kind(value: Any) -> str:
-    return "None: is there a return?" if value is None else f"a {type(value).__name__}"
+    if value is None:
+        return "None (is there a return?)"
+    return "an array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
 
 
 def _wanted(right: Any) -> str:
@@ -150,8 +189,16 @@ def _wanted(right: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = repr(_readable(value))
     return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _readable(value: Any) -> Any:
+    """Make numbers of NumPy's numbers, in lists and tuples too, of as many digits as tell them apart."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_readable, value))
+    value = _plain(value)
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _listed(places: Array) -> str:

@@ -87,6 +87,8 @@ TEMPERATURE = Exercise(
     (
         Mistake(temperature_as_a_factor,
             "the scores are multiplied by t: it has to divide them, so that a low temperature widens differences"),
+        Mistake(lambda scores, t: plain.softmax(scores * t),
+            "the scores are multiplied by t: it has to divide them, and t = 0 is a case of its own"),
         Mistake(temperature_of_probabilities,
             "the probabilities are divided by t, and no longer sum to 1: divide the scores, before softmax"),
         Mistake(temperature_divided_by_0,
@@ -126,6 +128,12 @@ def top_k_on_ties(scores, k):
     return _kept(scores, kept)
 
 
+def top_k_by_the_last_places(scores, k):
+    kept = np.zeros(len(scores), bool)
+    kept[np.argsort(scores)[-k:]] = True
+    return _kept(scores, kept)
+
+
 TOP_K_MISTAKES = (
     Mistake(top_k_on_ties,
         "where several tokens have the k-th largest score, you keep some of them: keep all that are equal to it"),
@@ -146,7 +154,7 @@ TOP_K = Exercise(
         "It is np.sort(scores)[-k]; np.where(scores >= it, scores, -np.inf) keeps those that are equal to it.",
     ),
     "toolkit/decoding/sampling.py: top_k_tokens, which keeps exactly k",
-    TOP_K_MISTAKES, SIZES, calls=12,
+    (*TOP_K_MISTAKES, Mistake(top_k_by_the_last_places, TOP_K_MISTAKES[0].told)), SIZES, calls=12,
 )  # fmt: skip
 
 

@@ -241,7 +241,7 @@ FEED_FORWARD = Exercise(
 )  # fmt: skip
 
 
-# causal mask
+# tied logits
 
 
 def ids_table_and_positions(rng: np.random.Generator) -> Arguments:

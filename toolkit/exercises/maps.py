@@ -56,19 +56,15 @@ SOFTMAX = Exercise(
     "toolkit/plain.py: softmax; toolkit/functional/attention.py: softmax_over_keys",
     (
         Mistake(softmax_of_all,
-            "the sum goes over all rows: every row has to sum to 1 by itself (axis=-1, keepdims=True)",
-        ),
+            "the sum goes over all rows: every row has to sum to 1 by itself (axis=-1, keepdims=True)"),
         Mistake(softmax_of_columns,
-            "the sum goes down the columns: the probabilities of a row must sum to 1 (axis=-1)",
-        ),
+            "the sum goes down the columns: the probabilities of a row must sum to 1 (axis=-1)"),
         Mistake(
             softmax_with_one_maximum,
             "one maximum is taken from all rows: the rows that are far below it underflow to 0 / 0; take each "
-            "row's own",
-        ),
+            "row's own"),
         Mistake(softmax_that_overflows,
-            "exp overflows for large scores: take the largest score of each row away first",
-        ),
+            "exp overflows for large scores: take the largest score of each row away first"),
     ),
     SIZES,
 )  # fmt: skip
@@ -109,7 +105,7 @@ def softmax_with_the_mean(x):
 SOFTMAX_GRADIENT = Exercise(
     "softmax_gradient", "The gradient of softmax", softmax_pair, _numbers((T, D)), ("p", "dx"),
     (
-        "p_i depends on every x_j: dp_i/dx_j is p_i (1 - p_i) for i = j, and -p_i p_j for the others.",
+        "p_i depends on every x_j: ∂p_i/∂x_j is p_i (1 - p_i) for i = j, and -p_i p_j for the others.",
         "dx_j = Σ_i dp_i ∂p_i/∂x_j = p_j (dp_j - Σ_i p_i dp_i): one sum for each row.",
     ),
     "toolkit/plain.py: attention, in `back`",
@@ -117,12 +113,10 @@ SOFTMAX_GRADIENT = Exercise(
         Mistake(
             softmax_of_each_alone,
             "you take p_i for a function of x_i alone (the diagonal p (1 - p)): a higher score also lowers all "
-            "the other"
-            "probabilities of its row",
-        ),
+            "the other "
+            "probabilities of its row"),
         Mistake(softmax_without_its_sum,
-            "a term is missing: Σ_i p_i dp_i of the row has to be taken from dp before the product with p",
-        ),
+            "a term is missing: Σ_i p_i dp_i of the row has to be taken from dp before the product with p"),
         Mistake(softmax_with_the_sum_of_dp, "the sum of the row is of p · dp, not of dp alone"),
         Mistake(softmax_with_the_mean, "it is the sum of p · dp over the row, not its mean"),
     ),
@@ -162,27 +156,23 @@ LINEAR = Exercise(
     (
         "Look at the shapes: dx is (T, D), and is made of dy (T, F) and weight (D, F); dweight is (D, F).",
         "y_tf = Σ_d x_td w_df + b_f, so dx = dy weightᵀ, dweight = xᵀ dy; b is added to every row, so dbias "
-        "is the sum of"
+        "is the sum of "
         "dy over the rows.",
     ),
     "toolkit/plain.py: linear; toolkit/functional/linear.py",
     (
         Mistake(
             _linear(_right_dx, _right_dweight, lambda dy: dy.mean(axis=0)),
-            "dbias is the mean of dy over the rows; it must be the sum: a loss that is a mean was divided already",
-        ),
+            "dbias is the mean of dy over the rows; it must be the sum: a loss that is a mean was divided already"),
         Mistake(
             _linear(_right_dx, lambda x, dy: x.T @ dy / len(x), lambda dy: dy.mean(axis=0)),
-            "dweight and dbias are divided by the number of rows once more: the loss was divided already",
-        ),
+            "dweight and dbias are divided by the number of rows once more: the loss was divided already"),
         Mistake(
             _linear(_right_dx, lambda x, dy: x[:1].T @ dy[:1], lambda dy: dy[0]),
-            "dweight and dbias are of the first row only: every row adds to them",
-        ),
+            "dweight and dbias are of the first row only: every row adds to them"),
         Mistake(
             _linear(_right_dx, lambda x, dy: dy.T @ x, lambda dy: dy.sum(axis=0)),
-            "dweight is turned: it must have the shape of weight, (D, F), so xᵀ dy and not dyᵀ x",
-        ),
+            "dweight is turned: it must have the shape of weight, (D, F), so xᵀ dy and not dyᵀ x"),
     ),
     SIZES, has_back=True,
 )  # fmt: skip
@@ -195,15 +185,22 @@ def gelu_of_relu(x):
     return plain.gelu(x)[0], lambda dy: dy * (x > 0)
 
 
-def gelu_with_phi_alone(x):
-    tanh = np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
-    return plain.gelu(x)[0], lambda dy: dy * 0.5 * (1 + tanh)
+def _gelu(dx):
+    """Make a wrong GELU: dx(dy, x, tanh, slope of u for a factor of the power)."""
+
+    def gelu(x):
+        root = np.sqrt(2 / np.pi)
+        tanh = np.tanh(root * (x + 0.044715 * x**3))
+        return plain.gelu(x)[0], lambda dy: dx(dy, x, tanh, lambda power: root * (1 + power * 0.044715 * x**2))
+
+    return gelu
 
 
-def gelu_without_the_inner_slope(x):
-    tanh = np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
-    return plain.gelu(x)[0], lambda dy: dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh**2))
-
+gelu_with_phi_alone = _gelu(lambda dy, x, tanh, slope: dy * 0.5 * (1 + tanh))
+gelu_without_the_inner_slope = _gelu(lambda dy, x, tanh, slope: dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh**2)))
+gelu_without_dy = _gelu(lambda dy, x, tanh, slope: 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh**2) * slope(3))
+gelu_with_dy_once = _gelu(lambda dy, x, tanh, slope: dy * 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh**2) * slope(3))
+gelu_without_the_power = _gelu(lambda dy, x, tanh, slope: dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh**2) * slope(1)))
 
 GELU = Exercise(
     "gelu", "The gradient of GELU", plain.gelu, _numbers((T, D)), ("y", "dx"),
@@ -214,6 +211,9 @@ GELU = Exercise(
     "toolkit/plain.py: gelu; toolkit/functional/activation.py",
     (
         Mistake(gelu_of_relu, "that is the gradient of ReLU"),
+        Mistake(gelu_without_dy, "dy is missing: the slope at each entry has to be multiplied by its dy"),
+        Mistake(gelu_with_dy_once, "dy multiplies the first term only: it belongs to both (mind the brackets)"),
+        Mistake(gelu_without_the_power, "the slope of x³ is 3 x²: a factor 3 is missing in u'"),
         Mistake(gelu_with_phi_alone, "the second term of the product is missing: Φ(x) depends on x as well"),
         Mistake(gelu_without_the_inner_slope, "the inner derivative u'(x) is missing in the second term (chain rule)"),
     ),
@@ -247,12 +247,22 @@ def _mean(x):
     return x.mean(axis=-1, keepdims=True)
 
 
+def layer_norm_with_the_gain_of_x(x, gain, bias):
+    y, right = plain.layer_norm(x, gain, bias)
+
+    def back(dy):
+        dx, parameters = right(dy)
+        return dx, parameters | {"gain": (dy * x).sum(axis=0)}
+
+    return y, back
+
+
 LAYER_NORM = Exercise(
     "layer_norm", "The gradient of layer norm", layer_norm_pair, _numbers((T, D), (D,), (D,)), ("y", "dx"),
     (
         "Mean and standard deviation depend on every entry of the row: a change of one entry moves them both.",
         "Add the same number to all entries of a row: y does not change. So dx of a row must sum to 0. "
-        "Multiply what is"
+        "Multiply what is "
         "left of the row by a number: y does not change either.",
         "With dn = dy · gain: dx = (dn - mean(dn) - normal · mean(dn · normal)) / std, means over the row.",
     ),
@@ -260,25 +270,29 @@ LAYER_NORM = Exercise(
     (
         Mistake(
             _layer_norm(lambda dn, normal, std, dy: dn / std),
-            "mean and standard deviation are taken for constants: they depend on x too, which takes away two averages",
-        ),
+            "mean and standard deviation are taken for constants: they depend on x too, which takes away two averages"),
         Mistake(
             _layer_norm(lambda dn, normal, std, dy: (dn - normal * _mean(dn * normal)) / std),
             "the mean also depends on x: along a constant direction your gradient is not 0, it must be "
-            "(take mean(dn) away)",
-        ),
+            "(take mean(dn) away)"),
         Mistake(
             _layer_norm(lambda dn, normal, std, dy: (dn - _mean(dn)) / std),
-            "the standard deviation also depends on x: normal · mean(dn · normal) is to be taken away too",
-        ),
+            "the standard deviation also depends on x: normal · mean(dn · normal) is to be taken away too"),
         Mistake(
             _layer_norm(lambda dn, normal, std, dy: (dy - _mean(dy) - normal * _mean(dy * normal)) / std),
-            "dx forgets the gain: begin with dn = dy · gain (a fresh model, whose gains are 1, would not show it)",
-        ),
+            "dx forgets the gain: begin with dn = dy · gain (a fresh model, whose gains are 1, would not show it)"),
+        Mistake(
+            _layer_norm(lambda dn, normal, std, dy: (dn - _mean(dn) - D * normal * _mean(dn * normal)) / std),
+            "what is taken away is normal times the mean of dn · normal over the row, not times the sum"),
+        Mistake(
+            _layer_norm(lambda dn, normal, std, dy: (dn - dn.mean(0) - normal * (dn * normal).mean(0)) / std),
+            "the averages go down the columns: mean and deviation were those of each row (axis=-1, keepdims=True)"),
+        Mistake(
+            layer_norm_with_the_gain_of_x,
+            "dgain is made of x: what the gain was multiplied with in the forward is normal"),
         Mistake(
             _layer_norm(lambda dn, normal, std, dy: (dn - _mean(dn) - normal * _mean(dn * normal)) * std),
-            "multiplied by std where it is to be divided by it",
-        ),
+            "multiplied by std where it is to be divided by it"),
     ),
     SIZES, has_back=True, points=2,
 )  # fmt: skip
@@ -322,8 +336,7 @@ EMBEDDING = Exercise(
     (
         Mistake(
             embedding_that_counts_once,
-            "a token that occurs twice counts once: dtable[ids] += dy writes the last of them and loses the others",
-        ),
+            "a token that occurs twice counts once: dtable[ids] += dy writes the last of them and loses the others"),
         Mistake(embedding_that_writes, "a token that occurs twice counts once: its gradients have to be added"),
     ),
     SIZES, has_back=True,
@@ -359,20 +372,15 @@ CROSS_ENTROPY = Exercise(
     "toolkit/plain.py: cross_entropy; toolkit/functional/output_loss.py: output_loss_backward",
     (
         Mistake(_cross_entropy(lambda p, labels: p - _one_hot(labels)),
-            "the loss is a mean: dlogits has to be divided by the number of rows",
-        ),
+            "the loss is a mean: dlogits has to be divided by the number of rows"),
         Mistake(_cross_entropy(lambda p, labels: (_one_hot(labels) - p) / T),
-            "the sign is the opposite: this climbs; it is p minus one-hot",
-        ),
+            "the sign is the opposite: this climbs; it is p minus one-hot"),
         Mistake(_cross_entropy(lambda p, labels: p / T),
-            "the label is left out: 1 is to be taken from its probability in every row",
-        ),
+            "the label is left out: 1 is to be taken from its probability in every row"),
         Mistake(_cross_entropy(lambda p, labels: -_one_hot(labels) / T),
-            "only the label gets a gradient: the other logits are in the denominator of softmax",
-        ),
+            "only the label gets a gradient: the other logits are in the denominator of softmax"),
         Mistake(_cross_entropy(lambda p, labels: -_one_hot(labels) / p / T),
-            "that is the gradient of the probabilities: one more step, through softmax, leads to the logits",
-        ),
+            "that is the gradient of the probabilities: one more step, through softmax, leads to the logits"),
     ),
     SIZES, has_back=True,
 )  # fmt: skip

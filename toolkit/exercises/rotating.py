@@ -59,6 +59,10 @@ ROTARY = Exercise(
             "after",
         ),
         Mistake(
+            lambda x, base: _turned(x, _angles(x, base, power=-2.0)),
+            "the exponent lacks its minus: the angles have to become smaller from pair to pair, t · base^(-2i / K)",
+        ),
+        Mistake(
             lambda x, base: _turned(x, _angles(x, base, power=1.0)),
             "the exponent is -2i / K, not -i / K: there are K / 2 pairs, and the last is to turn nearly base times "
             "slower than the first",

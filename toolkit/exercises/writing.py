@@ -196,11 +196,6 @@ def log_probability_that_vanishes(scores, labels):
         return float(np.log(_of_labels(plain.softmax(scores), labels)).sum())
 
 
-def log_probability_without_the_maximum(scores, labels):
-    total = np.exp(scores - scores.max(axis=1, keepdims=True)).sum(axis=1)
-    return float((_of_labels(scores, labels) - np.log(total)).sum())
-
-
 LOG_PROBABILITY = Exercise(
     "log_probability", "How probable a text is", log_probability, scores_far_apart, ("log_probability",),
     (
@@ -219,7 +214,7 @@ LOG_PROBABILITY = Exercise(
         Mistake(log_probability_that_vanishes,
             "a probability is too small for a float and becomes 0, whose logarithm is -inf: compute the logarithm from "
             "the scores, z - log Σ exp(z), not from softmax"),
-        Mistake(log_probability_without_the_maximum,
+        Mistake(lambda scores, labels: log_probability(scores, labels) + float(scores.max(axis=1).sum()),
             "the maximum is taken from the scores inside exp alone: add it again, log Σ exp(z) = m + log Σ exp(z - m)"),
         Mistake(lambda scores, labels: float(_of_labels(scores, labels).sum()),
             "you add scores, which are no log-probabilities yet: log Σ exp of the row has to be taken from each"),
@@ -332,7 +327,15 @@ BEAM_STEP = Exercise(
         "sorted(candidates, key=lambda beam: beam[0], reverse=True)[:width]",
     ),
     "toolkit/decoding/sampling.py: best_continuations; toolkit/decoding/beam.py: BeamSearch.advance",
-    BEAM_STEP_MISTAKES, points=2,
+    (
+        *BEAM_STEP_MISTAKES,
+        Mistake(_beam_step(lambda beam, scores_after: [(beam[0] * np.exp(each), [*beam[1], token])
+                for token, each in enumerate(_log_softmax(scores_after(beam[1])))]),
+            "a log-probability is multiplied by a probability: the log of a product is a sum, so add log p(token)"),
+        Mistake(_beam_step(best=lambda beams, width: _best(beams, len(beams))),
+            "all continuations are kept: only the `width` best of all together go on"),
+    ),
+    points=2,
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from softmax import softmax
 
 
 def temperature(scores, t):
-    """Return the probabilities softmax(scores / t); for t = 0, 1 for the most probable token and 0 for the others.
+    """Return the probabilities softmax(scores / t); where t is 0: 1 for the most probable token, 0 for all others.
 
     scores: (V,), t: a number, 0 or more; returns (V,)
     """
