@@ -122,10 +122,14 @@ def json_text(value: Any) -> str:
 
 
 def tell(line: str) -> None:
-    """Print a line on standard error; where that is closed or full, nobody wanted to know."""
-    if sys.stderr is not None:
+    """Print a line on standard error; where that is closed or full, nobody wanted to know.
+
+    A notebook shows what is on standard error as if it were an error: there it goes to standard output.
+    """
+    stream = sys.stdout if in_notebook() else sys.stderr
+    if stream is not None:
         with suppress(OSError):
-            print(escaped(line), file=sys.stderr, flush=True)
+            print(escaped(line), file=stream, flush=True)
 
 
 def progress_bar(hidden: bool, **settings: Any) -> Any:

@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from toolkit.display import visible
+from toolkit.display import short_repr, visible
 from toolkit.errors import ConfigError
 from toolkit.files import atomic_writer
 from toolkit.functional.arrays import Array
@@ -202,6 +202,8 @@ class Drawing:
     boxes: list[Box] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
+
+    __repr__ = short_repr
 
     @property
     def svg(self) -> str:

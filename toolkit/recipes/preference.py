@@ -194,7 +194,8 @@ def score(
         found, lines = {}, [""]
     last = [questions[number].prompt[-1].content for number in numbers]
     shown = zip(last, *([reply.text for reply in each] for each in written), strict=True)
-    table = aligned([["question", "before", "after"], *(list(map(replies.one_line, row)) for row in shown)], (0, 1, 2))
+    rows = [list(map(replies.one_line, row)) for row in shown]
+    table = aligned([["question", "before", "after"], *rows], (0, 1, 2)) if rows else []
     moved = divergence(model, before, pairs.prompts(), template.end, recipe.ppo.max_new_tokens)
     lines += [f"KL from the model before: {moved.kl:.2f} ± {moved.error:.2f} nats a reply"]
     return found | {"kl": moved._asdict()}, [*table, *lines, f"talk with it: toolkit chat --model {recipe.run}"]
