@@ -45,27 +45,31 @@ KINDS = {"": 24, "fact": 12, "brief": 24, "name": 20, "nepali": 20}
 # How often an act comes, where it is possible.
 FREE: dict[Act, float] = {
     translating.translate: 1.9, translating.say: 0.25, translating.tell_translated: 0.03, telling.tell: 0.1,
-    telling.tell_several: 0.05, telling.ask: 2.5, telling.ask_untold: 0.16, telling.correct: 0.35,
-    telling.about_me: 0.05, knowing.fact: 0.36, reckoning.calculate: 0.36, reckoning.beyond: 0.12,
-    knowing.unknowable_question: 0.28, knowing.cannot: 0.02, social.small_talk: 0.06, social.thank: 0.03,
+    telling.tell_several: 0.05, telling.ask: 2.5, telling.ask_untold: 0.22, telling.correct: 0.35,
+    telling.about_me: 0.05, knowing.fact: 0.36, reckoning.calculate: 0.5, reckoning.beyond: 0.12,
+    knowing.unknowable_question: 0.28, knowing.cannot: 0.02, social.small_talk: 0.09, social.thank: 0.03,
     social.greet: 0.006,
 }  # fmt: skip
 FREE_NE: dict[Act, float] = {
-    translating.translate: 0.15, telling.tell: 0.2, telling.ask: 0.8, telling.ask_untold: 0.09, telling.correct: 0.1,
-    knowing.fact: 0.16, reckoning.calculate: 0.05, knowing.unknowable_question: 0.06, social.small_talk: 0.1,
+    translating.translate: 0.15, telling.tell: 0.2, telling.ask: 0.8, telling.ask_untold: 0.13, telling.correct: 0.1,
+    knowing.fact: 0.16, reckoning.calculate: 0.12, knowing.unknowable_question: 0.06, social.small_talk: 0.1,
     social.thank: 0.05,
 }  # fmt: skip
 IN_NEPALI: dict[Act, float] = {
-    translating.translate: 0.2, telling.tell: 0.2, telling.ask: 0.5, telling.ask_untold: 0.1, telling.correct: 0.05,
-    knowing.fact: 0.3, reckoning.calculate: 0.2, knowing.unknowable_question: 0.1, social.small_talk: 0.12,
+    translating.translate: 0.2, telling.tell: 0.2, telling.ask: 0.5, telling.ask_untold: 0.13, telling.correct: 0.05,
+    knowing.fact: 0.3, reckoning.calculate: 0.28, knowing.unknowable_question: 0.1, social.small_talk: 0.15,
     social.thank: 0.05,
 }  # fmt: skip
-# In the conversations themselves what has to be known by heart comes more often than in the questions of the base text.
-BY_HEART: dict[Act, float] = {knowing.fact: 1.5, reckoning.calculate: 2.2}
+# In the conversations themselves what is hard comes more often than in the questions of the base text: what has to be
+# known by heart, sums above all where the answer is Nepali, and what was corrected.
+BY_HEART: dict[Act, float] = {knowing.fact: 1.5, reckoning.calculate: 2.2, telling.correct: 2.2}
+IN_DEVANAGARI = 1.6  # times as many sums again
+CORRECTED = 0.5  # how often it is asked for; it is corrected at once so much more often:
+AT_ONCE = 3
 FIRST: dict[Act, float] = {social.greet: 0.08, telling.tell: 0.3, telling.tell_several: 0.2}
 LAST: dict[Act, float] = {social.part: 0.08, social.thank: 0.06}
 MANY_TOLD = 5  # after so much no more is told
-LATE, LATE_ASKS = 6, 1.6  # from this exchange on, questions for what was said come so much more often: they are harder
+LATE, LATE_ASKS = 6, 1.6  # from this exchange on, what was told, or not, is asked for so much more often: it is harder
 
 
 def tell_name(state: State) -> Exchange | None:
@@ -85,7 +89,12 @@ def next_act(state: State, last: bool) -> Act:
         draw -= chance
     table = dict(FREE_NE if state.nepali else IN_NEPALI if state.replies_in_nepali else FREE)
     if state.by_heart:
-        table |= {act: table[act] * times for act, times in BY_HEART.items()}
+        table |= {act: table[act] * times for act, times in BY_HEART.items() if act in table}
+        table[telling.ask_corrected] = CORRECTED if state.old else 0.0
+        if state.replies_in_nepali:
+            table[reckoning.calculate] *= IN_DEVANAGARI
+        if state.last_kind == "tell":
+            table[telling.correct] *= AT_ONCE
     if last or len(state.values) >= MANY_TOLD:  # what is told last is never asked for
         table |= dict.fromkeys((telling.tell, telling.tell_several, translating.tell_translated), 0.0)
     elif len(state.values) > 2:
@@ -99,6 +108,9 @@ def next_act(state: State, last: bool) -> Act:
         table[translating.translate] *= 1.3
     if state.count >= LATE:
         table[telling.ask] *= LATE_ASKS
+        table[telling.ask_untold] *= LATE_ASKS
+        if telling.ask_corrected in table:
+            table[telling.ask_corrected] *= LATE_ASKS
     return state.rng.choices(list(table), list(table.values()))[0]
 
 

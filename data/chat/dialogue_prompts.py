@@ -27,11 +27,11 @@ LATE = ", late"
 # and to translate as well as the model that it judges, so there are few of these.
 WORSE = {"curt": 0.45, "blunt": 0.15, "curt and wrong": 0.25, "wrong": 0.15}
 PREFERENCE_WEIGHTS = {
-    "recall": 22, "several": 5, "translation": 25, "fact": 10, "sum": 7, "beyond": 3, "unknown": 8, "correction": 6,
-    "social": 7, "nepali": 3, "brief": 2, "name": 3, "in_nepali": 3,
+    "recall": 22, "several": 5, "translation": 22, "fact": 10, "sum": 8, "beyond": 3, "unknown": 10, "correction": 7,
+    "social": 7, "nepali": 4, "brief": 5, "name": 6, "in_nepali": 4,
 }  # fmt: skip
 SOON, LONG = (0, 1), (7, 8, 9)  # exchanges before the last one, at once and late
-LONGEST_HISTORY = 4  # of the preferences
+LONGEST_HISTORY = 7  # of the preferences
 FIRST = "I am a boy."  # is always in the test
 FOLLOW = 0.15  # of the translations are asked for by "And in Nepali?"
 REFUSALS = ("I do not know.", "I do not know that.", "I cannot do that.", "I have not learned to do that.")

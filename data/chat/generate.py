@@ -21,7 +21,7 @@ from data.chat.names import Split
 
 HERE = Path(__file__).parent
 
-PART = 7200  # conversations of a file to train on: more would be too much for one file in a repository
+PART = 9000  # conversations of a file to train on
 
 
 @cache

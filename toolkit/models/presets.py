@@ -41,7 +41,7 @@ def _nanogpt(width: int, layers: int, heads: int, context: int, dropout: float) 
 
 PRESETS = {
     "stories": GPTConfig(num_heads=8),
-    "chat": GPTConfig(vocab_size=2400, layers=5, max_length=512),
+    "chat": GPTConfig(vocab_size=2400, d_model=192, layers=6, num_heads=6, d_ff=768, max_length=512),
     "nanogpt-cpu": _nanogpt(128, 4, 4, 64, 0.0),
     "nanogpt-gpu": _nanogpt(384, 6, 6, 256, 0.2),
     "tinystories-260k": GPTConfig(
