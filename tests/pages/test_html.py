@@ -28,7 +28,7 @@ from toolkit.pages.blocks import (
 from toolkit.pages.curves import COLORS
 from toolkit.pages.html import document
 
-EMPTY = {"meta", "link", "br"}
+EMPTY = {"meta", "link", "br", "img"}
 FETCHING = {"script", "img", "iframe", "object", "embed", "base", "audio", "video", "source", "image", "use", "form"}
 REFERENCES = {"src", "srcset", "href", "xlink:href", "action", "data", "poster", "background", "ping", "formaction"}
 

@@ -29,6 +29,8 @@ def named_arrays(value: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]
 def same(found: Any, right: Any) -> bool:
     """Say if two results are of one shape and equal up to rounding; lists and texts have to be equal."""
     if isinstance(right, np.ndarray | float):
+        if _is_of_ids(right) and np.asarray(found).dtype.kind == "f":
+            return False
         found = _array(found)
         if found is None or found.shape != np.shape(right):
             return False
@@ -47,6 +49,10 @@ def same(found: Any, right: Any) -> bool:
     return _plain(found) == right
 
 
+def _is_of_ids(right: Any) -> bool:
+    return isinstance(right, np.ndarray) and right.dtype.kind in "iu"
+
+
 def differences(found: Any, right: Any, names: tuple[str, ...], sizes: Mapping[str, int]) -> list[str]:
     """Say what is wrong with each part of a result; nothing where all are right.
 
@@ -56,7 +62,7 @@ def differences(found: Any, right: Any, names: tuple[str, ...], sizes: Mapping[s
         count = len(found) if isinstance(found, tuple) else None
         if count != len(right):
             yours = f"yours are {count}" if count else f"yours is {_kind(found)}"
-            return [f"the results have to be {_listing(right, names)}, {len(right)} in this order; {yours}"]
+            return [f"the results have to be {listing(right, names)}, {len(right)} in this order; {yours}"]
     parts, missing = dict(named_arrays(found, names)), []
     if exchanged := _exchanged(parts, dict(named_arrays(right, names))):
         return [exchanged]
@@ -68,7 +74,7 @@ def differences(found: Any, right: Any, names: tuple[str, ...], sizes: Mapping[s
     return missing
 
 
-def _listing(right: tuple, names: tuple[str, ...]) -> str:
+def listing(right: tuple, names: tuple[str, ...]) -> str:
     """List what is wanted: the names of the results, and dictionaries with their keys."""
     parts = []
     for name, each in zip_longest(names[: len(right)], right, fillvalue=""):
@@ -88,12 +94,16 @@ def _exchanged(found: Mapping[str, Any], right: Mapping[str, Any]) -> str:
 def difference(name: str, found: Any, right: Any, sizes: Mapping[str, int]) -> str:
     """Say what is wrong with one array, number or list: its shape, its sign, a factor, where, or a direction."""
     if not isinstance(right, np.ndarray | float):
-        if isinstance(found, list) and isinstance(right, list) and len(found) != len(right):
-            return f"{name} has {len(found)} entries, it must have {len(right)}: {_short(right)}"
+        if found is None or (isinstance(found, np.ndarray) and isinstance(right, list)):
+            return f"{name} is {_kind(found)}: it must be {'a list' if isinstance(right, list) else _short(right)}"
+        if isinstance(found, list) and isinstance(right, list):
+            return _of_lists(name, found, right, sizes)
         return f"{name} is {_short(found)}, it must be {_short(right)}"
     array = _array(found)
     if array is None:
         return f"{name} is {_kind(found)}: it must be {_wanted(right)}"
+    if _is_of_ids(right) and np.asarray(found).dtype.kind == "f":
+        return f"{name} has numbers of the type {np.asarray(found).dtype}: these are ids, which have to be integers"
     if array.shape != np.shape(right):
         turned = array.ndim == 2 and array.T.shape == np.shape(right)
         hint = ": it is turned, rows for columns" if turned else ""
@@ -107,6 +117,16 @@ def difference(name: str, found: Any, right: Any, sizes: Mapping[str, int]) -> s
         factor = factor if "=" in factor or "sign" in factor else ""
         return f"{name} is {float(array):.6g}, it must be {float(right):.6g}{factor}"
     return f"{name} is wrong: {_what(array, np.asarray(right), sizes)}"
+
+
+def _of_lists(name: str, found: list, right: list, sizes: Mapping[str, int]) -> str:
+    """Compare two lists: their lengths, and the first arrays in them that differ."""
+    if len(found) != len(right):
+        return f"{name} has {len(found)} entries, it must have {len(right)}: {_short(right)}"
+    wrong = next((place for place, each in enumerate(right) if not same(found[place], each)), 0)
+    if isinstance(right[wrong], np.ndarray):
+        return difference(f"{name}[{wrong}]", found[wrong], right[wrong], sizes)
+    return f"{name} is {_short(found)}, it must be {_short(right)}"
 
 
 def _what(found: Array, right: Array, sizes: Mapping[str, int]) -> str:
@@ -142,12 +162,12 @@ def _what_of_all(found: Array, right: Array, sizes: Mapping[str, int]) -> str:
 
 
 def _along(found: Array, right: Array) -> str:
-    """Compare both along a constant direction, where that tells something: the sum of all entries."""
+    """Compare both along a constant direction, where that tells something: by the sum of all entries."""
     size = np.abs(right).max(initial=0.0)
     sums = [0.0 if abs(total) <= TOLERANCE * size else total for total in (float(found.sum()), float(right.sum()))]
     if abs(sums[0] - sums[1]) <= TOLERANCE * size:
         return ""
-    return f"; along a constant direction (the sum of all entries) yours gives {sums[0]:.6g}, it must be {sums[1]:.6g}"
+    return f"; the sum of all entries is {sums[0]:.6g}, it must be {sums[1]:.6g}"
 
 
 def _factor(found: Array, right: Array, sizes: Mapping[str, int]) -> str:
@@ -162,8 +182,8 @@ def _factor(found: Array, right: Array, sizes: Mapping[str, int]) -> str:
     known = {}
     for letter, size in sizes.items():
         known |= {letter: size, f"1/{letter}": 1 / size, f"√{letter}": size**0.5, f"1/√{letter}": size**-0.5}
-    name = next((f" = {name}" for name, size in known.items() if abs(abs(factor) / size - 1) < 1e-6), "")
-    return f", it is the right one times {factor:.4g}{name}"
+    names = [name for name, size in known.items() if abs(abs(factor) / size - 1) < 1e-6]
+    return f", it is the right one times {factor:.4g}{' = ' * bool(names)}{' or '.join(names)}"
 
 
 def _array(value: Any) -> Array | None:

@@ -6,6 +6,7 @@ itself checked by finite differences (toolkit/proof).
 """
 
 import copy
+import inspect
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from toolkit.exercises.comparing import differences, same
+from toolkit.exercises.comparing import differences, listing, same
 
 Arguments = tuple[Any, ...]
 
@@ -86,13 +87,16 @@ class Exercise:
         before = copy.deepcopy(arguments)
         try:
             found = self.outcome(function, arguments, copy.deepcopy(rng))
-        except NotImplementedError:
-            return ["it is not finished yet: put your lines in the place of raise NotImplementedError"]
+        except NotImplementedError as error:
+            return [_unfinished(error, self.name)]
         except Exception as error:
             return [_where(error, function)]
         if not same(list(arguments), list(before)):
             return ["it has changed what it was given: work on copies, since the caller needs its arrays"]
-        return differences(found, right, self.results, self.sizes or {})
+        if self.has_back and len(found) != len(right):
+            count, wanted = len(found) - 1, listing(right[1:], self.results[1:])
+            return [f"back has to return {wanted}: {len(right) - 1} in this order; yours returns {count}"]
+        return [each + _called(function, before) for each in differences(found, right, self.results, self.sizes or {})]
 
     def outcome(self, function: Callable[..., Any], arguments: Arguments, rng: np.random.Generator) -> Any:
         """Call a function; of one that returns `back`, give the gradients of a random cotangent, a tuple."""
@@ -105,6 +109,22 @@ class Exercise:
         # A loss, one number, is where gradients begin: its `back` takes nothing.
         gradients = back() if np.ndim(y) == 0 else back(rng.standard_normal(np.shape(y)))
         return (y, *gradients) if isinstance(gradients, tuple) else (y, gradients)
+
+
+def _unfinished(error: NotImplementedError, name: str) -> str:
+    """Tell which file is not finished: this one, or one that it uses."""
+    other = Path(traceback.extract_tb(error.__traceback__)[-1].filename).stem
+    if other == name:
+        return "it is not finished yet: put your lines in the place of raise NotImplementedError"
+    return f"{other}.py, which this one uses, is not finished yet: toolkit exercise check {other}"
+
+
+def _called(function: Callable[..., Any], arguments: Arguments) -> str:
+    """Tell the arguments of a call, where all are numbers."""
+    names = inspect.signature(function).parameters
+    if not all(isinstance(each, int | float) for each in arguments) or len(names) != len(arguments):
+        return ""
+    return f" ({', '.join(f'{name} = {each:.6g}' for name, each in zip(names, arguments, strict=True))})"
 
 
 def _where(error: Exception, function: Callable[..., Any]) -> str:

@@ -34,7 +34,7 @@ _MOST_CELLS = 10_000  # of a map whose cells are shapes with their numbers; of a
 _LINED = 7  # from this size on, cells have lines between them
 
 # A viewer takes the first that it has; letters that it lacks come from the others.
-_FONTS = (
+FONTS = (
     "'Noto Sans', 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', 'Noto Sans Devanagari', 'Kohinoor Devanagari', "
     "'Nirmala UI', Mangal, 'Lohit Devanagari', sans-serif"
 )
@@ -211,7 +211,7 @@ class Drawing:
         size = f"{self.width:.0f}", f"{self.height:.0f}"
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" '
-            f'viewBox="0 0 {size[0]} {size[1]}" role="img" font-family="{_FONTS}">\n'
+            f'viewBox="0 0 {size[0]} {size[1]}" role="img" font-family="{FONTS}">\n'
             '<rect width="100%" height="100%" fill="#ffffff"/>\n'
         )
         return head + "\n".join([*self._elements(full=False), "</svg>\n"])

@@ -4,6 +4,7 @@ Texts, numbers, tables, bars and trees are elements of HTML; maps and curves are
 escaped in the smallest functions, at the end, and only there.
 """
 
+import base64
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from toolkit.display import visible
 from toolkit.functional.arrays import Array
 from toolkit.pages import blocks
 from toolkit.pages.curves import Axis, Style, plot, swatch
-from toolkit.pages.drawing import Drawing
+from toolkit.pages.drawing import FONTS, Drawing
 from toolkit.pages.maps import Scale, hidden, map_drawing, notes, scale_drawing
 from toolkit.pages.writing import (
     ELLIPSIS,
@@ -57,6 +58,12 @@ _SHOWN_CLASS = "toolkit-shown"  # of the element around blocks in a notebook
 _DARK_THEMES = ':is([data-jp-theme-light="false"], .vscode-dark, [theme="dark"])'
 _DARK = re.compile(r"@media [^{]*\(prefers-color-scheme: dark\) \{(.*?)\}\s*\}", re.DOTALL)
 
+_INLINE_DRAWING = re.compile(
+    r'<svg class="(drawing [^"]*)" style="--width:\d+" viewBox="0 0 (\d+) (\d+)"[^>]*>(.*?)</svg>', re.DOTALL
+)
+_INLINE_BAR = re.compile(r'<span class="bar" style="--v:([\d.]+)"></span>')
+_ENLARGED, _SWATCH, _BAR = 1.15, "28px", 12  # a drawing in a notebook; the longest bar, in letters
+
 # Were there anything to fetch or to run, the browser would refuse to. The icon is empty: without one it asks a server.
 _HEAD = (
     '<meta charset="utf-8">',
@@ -87,7 +94,29 @@ def fragment(*shown: "blocks.Page | blocks.Block | Drawing") -> str:
             parts += [_header(each), *(_section(one, number) for number, one in enumerate(each.sections, start=1))]
         else:
             parts.append(each.inline("", "wide") if isinstance(each, Drawing) else _SHOWN[type(each)](each))
-    return element("div", element("style", _style_within()), *parts, Class=_SHOWN_CLASS, between="\n")
+    return element("div", element("style", _style_within()), *map(_cleanly, parts), Class=_SHOWN_CLASS, between="\n")
+
+
+def _cleanly(content: str) -> str:
+    """Make of drawings and bars what is seen in a notebook that is not trusted, too: it shows neither SVG nor style.
+
+    A drawing becomes a picture, and a bar has its size and colour with it.
+    """
+
+    def picture(found: re.Match[str]) -> str:
+        kind, width, height, inner = found.groups()
+        size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+        ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
+        svg = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONTS}">{ground}{inner}</svg>'
+        data = base64.b64encode(svg.encode()).decode()
+        shown = _SWATCH if "swatch" in kind else f"{float(width) * _ENLARGED:.0f}px"
+        return f'<img class="{kind}" src="data:image/svg+xml;base64,{data}" style="width:{shown};max-width:100%">'
+
+    def bar(found: re.Match[str]) -> str:
+        size = f"display:inline-block;height:0.9em;width:{max(float(found[1]) * _BAR, 0.1):.2f}em"
+        return f'<span class="bar" style="{size};background-color:#5f7f9f"></span>'
+
+    return _INLINE_BAR.sub(bar, _INLINE_DRAWING.sub(picture, content))
 
 
 @cache
