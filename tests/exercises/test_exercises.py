@@ -174,7 +174,7 @@ def test_what_is_there_stays(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("def linear(x", "is no Python"),
+        ("def linear(x", "is not valid Python"),
         ("import nothing_of_this_name", "cannot be imported"),
         ("", "there is no function 'linear'"),
         ("def linear(x, weight, bias):\n    return x @ weight + bias", "must return two things"),
@@ -225,3 +225,44 @@ def test_the_command(run, tmp_path):
     assert "there is no exercise 'sofmax'" in run("exercise", "check", "sofmax").sentence
     assert "is missing" in run("exercise", "check", "linear", "--directory", str(tmp_path)).sentence
     assert "test_exercises.py" in run("exercise", "grade", str(tmp_path / "checks")).out
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "told"),
+    [
+        (
+            "residual",
+            "return dy + back_norm(back_layer(dy))",
+            "dy += back_norm(back_layer(dy))\n        return dy",
+            "the dy",
+        ),
+        ("cross_entropy", "dlogits = p.copy()", "dlogits = p", "called again"),
+        ("softmax", "return ", "return 1, ", "one result is wanted"),
+        (
+            "rms_norm",
+            '{"gain": (dy * normal).sum(axis=0)}',
+            "(dy * normal).sum(axis=0)",
+            "must be a dictionary with 'gain'",
+        ),
+        ("beam_search", "beams = beam_step(", "beam_step(", "does the loop end?"),
+    ],
+)
+def test_what_a_walk_through_them_has_found(solved, tmp_path, name, right, wrong, told):
+    for path in solved.glob("*.py"):
+        (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    text = (solved / f"{name}.py").read_text(encoding="utf-8")
+    assert right in text
+    head, _, tail = text.rpartition(right)
+    (tmp_path / f"{name}.py").write_text(head + wrong + tail, encoding="utf-8")
+    (found,) = check(next(each for each in EXERCISES if each.name == name), tmp_path)
+    assert told in found
+
+
+def test_a_function_that_a_right_one_uses_is_blamed_where_it_is_wrong(solved, tmp_path):
+    for path in solved.glob("*.py"):
+        (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "softmax.py").write_text("import numpy as np\n\ndef softmax(x):\n    return np.exp(x) / 7\n")
+    attention = next(each for each in EXERCISES if each.name == "attention")
+    assert check(attention, tmp_path) == [
+        "softmax.py, which this one uses, is not right: toolkit exercise check softmax"
+    ]

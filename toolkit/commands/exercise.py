@@ -116,7 +116,7 @@ class Next:
             [
                 f"{number} of {len(course.EXERCISES)}: {each.title}, in {self.directory / each.name}.py",
                 "",
-                course.text(each),
+                *course.text(each).splitlines(),
             ]
         )
 

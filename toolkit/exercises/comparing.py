@@ -63,6 +63,12 @@ def differences(found: Any, right: Any, names: tuple[str, ...], sizes: Mapping[s
         if count != len(right):
             yours = f"yours are {count}" if count else f"yours is {_kind(found)}"
             return [f"the results have to be {listing(right, names)}, {len(right)} in this order; {yours}"]
+        for number, (one, other) in enumerate(zip(found, right, strict=True), start=1):
+            if isinstance(other, Mapping) and not isinstance(one, Mapping):
+                keys = ", ".join(map(repr, other))
+                return [f"result {number} must be a dictionary with {keys}; yours is {_kind(one)}"]
+    elif isinstance(found, tuple) and isinstance(right, np.ndarray | float):
+        return [f"one result is wanted, {names[0]}; yours are {len(found)}"]
     parts, missing = dict(named_arrays(found, names)), []
     if exchanged := _exchanged(parts, dict(named_arrays(right, names))):
         return [exchanged]
@@ -158,7 +164,7 @@ def _what_of_all(found: Array, right: Array, sizes: Mapping[str, int]) -> str:
             )
     if gaps.max() <= _NEARLY * np.abs(_finite(right)).max():
         return f"it is nearly right, and must be right up to rounding; {entry}"
-    return entry + _along(_finite(found), _finite(right))
+    return entry + (_along(found, right) if np.isfinite(found).all() and np.isfinite(right).all() else "")
 
 
 def _along(found: Array, right: Array) -> str:

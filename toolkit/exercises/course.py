@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -132,10 +133,15 @@ def check(each: Exercise, directory: Path, seed: int = 0) -> list[str]:
         except NotImplementedError:
             return ["it cannot be read yet: an exercise that it uses is not finished"]
         except SyntaxError as error:
-            return [f"line {error.lineno} is no Python: {error.msg}"]
+            return [f"line {error.lineno} is not valid Python: {error.msg}"]
         except Exception as error:
             return [f"it cannot be imported: {type(error).__name__}: {error}"]
-        return each.check(module, seed)
+        problems = each.check(module, seed)
+    if problems and "not finished" not in problems[0]:
+        for used in re.findall(r"^from (\w+) import", path.read_text(encoding="utf-8"), re.MULTILINE):
+            if any(one.name == used for one in EXERCISES) and check(exercise(used), directory, seed):
+                return [f"{used}.py, which this one uses, is not right: toolkit exercise check {used}"]
+    return problems
 
 
 def first_unsolved(directory: Path) -> Exercise | None:

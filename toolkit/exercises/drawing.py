@@ -140,7 +140,7 @@ TOP_K_MISTAKES = (
     Mistake(lambda scores, k: _kept(scores, scores > np.sort(scores)[-k]),
         "the k-th largest is dropped: it is one of the k, so keep what is equal to it too (>=, not >)"),
     Mistake(lambda scores, k: _kept(scores, scores >= np.sort(scores)[-k - 1]),
-        "one token too many is kept: the k-th largest of the sorted scores is at [-k], since the largest is at [-1]"),
+        "one token too many is kept: the k-th largest is at [-k] if you sorted upwards, at [k - 1] if downwards"),
     Mistake(lambda scores, k: _kept(scores, scores >= np.sort(scores)[-k], 0.0),
         "the others have the score 0, with which they can still be drawn: only -inf becomes the probability 0"),
     Mistake(lambda scores, k: _kept(scores, scores <= np.sort(scores)[k - 1]),

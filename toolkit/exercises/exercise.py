@@ -86,20 +86,28 @@ class Exercise:
         right = self.outcome(self.right, arguments, copy.deepcopy(rng))
         before = copy.deepcopy(arguments)
         try:
-            found = self.outcome(function, arguments, copy.deepcopy(rng))
+            found = self.outcome(function, arguments, copy.deepcopy(rng), careful=True)
         except NotImplementedError as error:
             return [_unfinished(error, self.name)]
+        except SpoiledError as error:
+            return [str(error)]
         except Exception as error:
             return [_where(error, function)]
         if not same(list(arguments), list(before)):
             return ["it has changed what it was given: work on copies, since the caller needs its arrays"]
         if self.has_back and len(found) != len(right):
-            count, wanted = len(found) - 1, listing(right[1:], self.results[1:])
-            return [f"back has to return {wanted}: {len(right) - 1} in this order; yours returns {count}"]
+            count, wanted = len(right) - 1, listing(right[1:], self.results[1:])
+            wanted = f"{count} things, {wanted}, in this order" if count > 1 else f"one thing, {wanted}"
+            return [f"back has to return {wanted}; yours returns {len(found) - 1}"]
         return [each + _called(function, before) for each in differences(found, right, self.results, self.sizes or {})]
 
-    def outcome(self, function: Callable[..., Any], arguments: Arguments, rng: np.random.Generator) -> Any:
-        """Call a function; of one that returns `back`, give the gradients of a random cotangent, a tuple."""
+    def outcome(
+        self, function: Callable[..., Any], arguments: Arguments, rng: np.random.Generator, careful: bool = False
+    ) -> Any:
+        """Call a function; of one that returns `back`, give the gradients of a random cotangent, a tuple.
+
+        careful: raises SpoiledError where `back` changes what it is given, or gives something else the second time.
+        """
         if not self.has_back:
             return function(*arguments)
         result = function(*arguments)
@@ -107,8 +115,25 @@ class Exercise:
             raise TypeError(f"{self.name} must return two things: its result, and the function back")
         y, back = result
         # A loss, one number, is where gradients begin: its `back` takes nothing.
-        gradients = back() if np.ndim(y) == 0 else back(rng.standard_normal(np.shape(y)))
+        given = () if np.ndim(y) == 0 else (rng.standard_normal(np.shape(y)),)
+        kept = copy.deepcopy(given)
+        y, gradients = copy.deepcopy(y), copy.deepcopy(back(*given))
+        if careful and not same(given, kept):
+            raise SpoiledError(
+                "back has changed the dy that it was given: write dy = dy + …, not dy += …, since the caller needs it"
+            )
+        if careful and not same(back(*kept), gradients):
+            raise SpoiledError(
+                "back gives something else when it is called again: it has changed what the forward made (x = p is no "
+                "copy: p.copy() is)"
+            )
+        if isinstance(gradients, list) and len(self.results) > 2 - any(isinstance(x, Mapping) for x in gradients):
+            gradients = tuple(gradients)
         return (y, *gradients) if isinstance(gradients, tuple) else (y, gradients)
+
+
+class SpoiledError(Exception):
+    """Raised where a `back` leaves other numbers behind than it found."""
 
 
 def _unfinished(error: NotImplementedError, name: str) -> str:

@@ -1,5 +1,7 @@
 """Exercises on what stands around attention: norms, residuals, the feed-forward layer, logits from the table."""
 
+from copy import deepcopy
+
 import numpy as np
 
 from toolkit import plain
@@ -26,7 +28,7 @@ def rms_norm_pair(x, gain):
     y, saved = rms_norm(x, gain)
 
     def back(dy):
-        dx, dgain = rms_norm_backward(dy, saved)
+        dx, dgain = rms_norm_backward(dy.copy(), deepcopy(saved))  # it may write over both
         return dx, {"gain": dgain}
 
     return y, back

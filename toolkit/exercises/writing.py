@@ -17,19 +17,19 @@ T, K = 5, 4
 SIZES = {"T": T, "K": K, "V": V}
 END, BEGIN = 0, 1
 _LONGEST = 40  # tokens of a text, many more than any limit here
+_MOST_CALLS = 1000
 
 
 class ScoresAfter:
     """A model of a table: the scores after a text are those after each of its tokens, of earlier ones less and less."""
 
     def __init__(self, table: Array):
-        self._table = table
+        self._table, self._calls = table, 0
 
     def __call__(self, ids: list[int]) -> Array:
-        if len(ids) > _LONGEST:
-            raise ValueError(
-                f"the scores after {len(ids)} tokens are asked for, far over the limit: does the loop end?"
-            )
+        self._calls += 1
+        if len(ids) > _LONGEST or self._calls > _MOST_CALLS:
+            raise ValueError(f"the scores after {len(ids)} tokens are asked for, again and again: does the loop end?")
         return 0.5 ** np.arange(len(ids))[::-1] @ self._table[np.array(ids, dtype=int)]
 
     def __eq__(self, other: object) -> bool:
@@ -373,7 +373,7 @@ BEAM_SEARCH_MISTAKES = (
     Mistake(_beam_search(score=lambda log_prob, length, alpha: log_prob / (length + 1) ** alpha),
         "`begin` is counted in the length: it was given, not written, and short texts gain too much by it"),
     Mistake(_beam_search(score=lambda log_prob, length, alpha: log_prob),
-        "the shortest texts win: divide log_prob by length**alpha (it is negative: a product is worse for long ones)"),
+        "the shortest texts win: the best has the highest (max) log_prob / length**alpha; a sum of logs is negative"),
     Mistake(_beam_search(lambda beams, end, limit: _over(beams[:1], end, limit)),
         "you stop when the first beam is finished: another may still become better for its length, so go on until all "
         "are finished or at the limit"),

@@ -2,7 +2,7 @@
 
 Lay the probabilities on the line from 0 to 1 one after the other, in the order of the ids. Token i has the piece from
 the sum of those before it, which belongs to the piece, to the sum that includes its own, which does not. The token
-drawn is the one in whose piece the number u lies. A probability may be 0: such a token is never drawn, whatever u is.
+drawn is the one in whose piece the number u lies. A probability may be 0: such a token is never drawn.
 """
 
 import numpy as np
