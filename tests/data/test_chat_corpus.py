@@ -57,7 +57,8 @@ def test_sizes(files):
     assert {name: len(records) for name, records in files.items()} == {
         n: size for n, (_, size) in generate.FILES.items()
     }
-    assert all((HERE / name).stat().st_size < 2**23 for name in TRAIN)
+    # They are written on first use and not committed; that they are small keeps the first use short.
+    assert all((HERE / name).stat().st_size < 10**7 for name in TRAIN)
     assert (HERE / "preferences.train.jsonl").stat().st_size < 3.5e6
 
 
