@@ -1,5 +1,6 @@
 """A real server with the shipped models, on a port that the system chooses: one for each process of tests."""
 
+import contextlib
 import json
 import os
 import re
@@ -42,7 +43,9 @@ class Served:
     """
 
     def __init__(self, *arguments: object, first: str = "", stdin: int = subprocess.DEVNULL, **environment: str):
-        program = f"{first}\nimport sys\nfrom toolkit.cli import main\nsys.exit(main(sys.argv[1:]))"
+        # What started the tests may ignore SIGHUP, as nohup does; a server at a terminal does not.
+        program = f"import signal, sys\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n{first}\n"
+        program += "from toolkit.cli import main\nsys.exit(main(sys.argv[1:]))"
         command = [sys.executable, "-c", program, "serve", "--port", "0", *map(str, arguments)]
         own = {**os.environ, **environment, "PYTHONUNBUFFERED": "1"}
         pipe = subprocess.PIPE
@@ -87,7 +90,10 @@ class Served:
         return [int(each) for each in found if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
 
     def kill(self) -> None:
-        """End it where a test has left it."""
+        """End it where a test has left it, and its processes with models: one that is stopped would stay."""
+        with contextlib.suppress(OSError):  # it has ended, or this system lists no processes
+            for each in self.children():
+                os.kill(each, signal.SIGKILL)
         self.process.kill()
         self.process.communicate()
 

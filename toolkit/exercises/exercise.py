@@ -153,11 +153,13 @@ def _called(function: Callable[..., Any], arguments: Arguments) -> str:
 
 
 def _where(error: Exception, function: Callable[..., Any]) -> str:
-    """Tell an exception with the line of the learner's file that it comes from; that of a product in plainer words."""
+    """Tell an exception with the line of the learner's file that it comes from; some in plainer words."""
     file = function.__code__.co_filename if hasattr(function, "__code__") else ""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
     place = f"line {frames[-1].lineno}, {frames[-1].line!r}: " if frames else ""
     unfit = re.search(r"^matmul: .*size (\d+) is different from (\d+)", str(error))
     if unfit:
         return f"{place}the shapes do not fit in this product: {unfit[2]} columns meet {unfit[1]} rows"
+    if isinstance(error, np.exceptions.AxisError):
+        return f"{place}{error}: it may have fewer axes than you think; the last one is always axis=-1"
     return f"{place}{type(error).__name__}: {error}"

@@ -18,10 +18,10 @@ def _numbers(*shapes: tuple[int, ...]):
 
 
 def large_scores(rng: np.random.Generator) -> Arguments:
-    """Scores as they occur, and a row so large that exp alone overflows."""
+    """Scores as they occur, and a row so large that exp alone overflows; sometimes this row by itself."""
     scores = 3 * rng.standard_normal((T, D))
     scores[1] += 900
-    return (scores,)
+    return (scores if rng.random() < 0.5 else scores[1],)
 
 
 def softmax_of_all(x):
@@ -49,6 +49,7 @@ def softmax_that_overflows(x):
 SOFTMAX = Exercise(
     "softmax", "Probabilities from scores", plain.softmax, large_scores, ("probabilities",),
     (
+        "A row is the last axis, whether there are others before it or not: axis=-1.",
         "Divide exp(x) by its sum over the row: keepdims=True keeps the shapes fitting.",
         "exp(900) is inf. Taking the same number from all scores of a row changes nothing in the quotient: take the "
         "row's largest.",
@@ -66,7 +67,7 @@ SOFTMAX = Exercise(
         Mistake(softmax_that_overflows,
             "exp overflows for large scores: take the largest score of each row away first"),
     ),
-    SIZES,
+    SIZES, calls=8,
 )  # fmt: skip
 
 

@@ -10,6 +10,6 @@ import numpy as np
 def softmax(x):
     """Turn the rows of scores into probabilities.
 
-    x: (T, D) -> (T, D), each row sums to 1
+    x: (T, D), or one row alone, (D,), as later exercises give it -> the same shape, each row sums to 1
     """
     raise NotImplementedError
