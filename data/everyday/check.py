@@ -20,6 +20,7 @@ from data.en_ne.surface import fold
 from data.everyday import tables, words
 from data.everyday.tables import BETWEEN, DEVANAGARI_DIGITS, MARKS, Entry
 
+EXTRA = 5  # n-grams that are looked up beyond half of a text's
 NEAR = 0.9  # similarity of characters (Ratcliff and Obershelp) from which on sentences are neighbours
 LETTERS = 4  # of the n-grams that two sentences must share to be compared
 NUMBERS = {
@@ -110,19 +111,25 @@ def known_nouns() -> set[str]:
 def near_ones(texts: list[str]) -> int:
     """Count the texts that one before them is similar to, above NEAR.
 
-    Above 0.9, nine letters in ten are in common, and of the n-grams of either still more than half. So their rarer
-    halves have one in common: only such texts are compared, and of these those of about the same length.
+    Above 0.9, nine letters in ten are in common, and of the n-grams of either still more than half. So of their rarer
+    halves and EXTRA more, EXTRA + 1 are in common: only such texts are compared, and of these those of about the same
+    length.
     """
     every = [{text[begin : begin + LETTERS] for begin in range(max(1, len(text) - LETTERS + 1))} for text in texts]
     seen = Counter(gram for grams in every for gram in grams)
-    places: dict[tuple[str, int], list[int]] = defaultdict(list)  # by n-gram and length
+    places: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))  # by n-gram and length
     count = 0
     for place, (text, grams) in enumerate(zip(texts, every, strict=True)):
-        rarer = sorted(grams, key=lambda gram: (seen[gram], gram))[: (len(grams) + 1) // 2]
+        rarer = sorted(grams, key=lambda gram: (seen[gram], gram))[: (len(grams) + 1) // 2 + EXTRA]
         lengths = range(int(len(text) * NEAR / (2 - NEAR)), int(len(text) * (2 - NEAR) / NEAR) + 1)
-        others = {other for gram in rarer for length in lengths for other in places.get((gram, length), ())}
+        met: Counter[int] = Counter()
         for gram in rarer:
-            places[gram, len(text)].append(place)
+            for length, those in places[gram].items():
+                if length in lengths:
+                    met.update(those)
+            places[gram][len(text)].append(place)
+        needed = min(EXTRA, len(grams) // 2) + 1
+        others = (other for other, times in met.items() if times >= needed)
         alike = (texts[other] for other in others if len(grams & every[other]) > len(grams) / 2)
         count += any(SequenceMatcher(None, text, other, autojunk=False).ratio() > NEAR for other in alike)
     return count
