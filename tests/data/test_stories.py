@@ -152,7 +152,7 @@ def damaged(kind, story, other, rng):
     if kind == "name":
         there = [word for word in set(re.findall(r"\w+", story)) if word in words.ALL_NAMES]
         others = [name for name in sorted(words.ALL_NAMES) if name not in there]
-        return swap(story, rf"\b({'|'.join(sorted(there))})\b", lambda name: rng.choice(others), rng)
+        return swap(story, rf"\b({'|'.join(sorted(there) or ['no name'])})\b", lambda name: rng.choice(others), rng)
     if kind == "pronoun":
         return swap(story, rf"(?i)\b({'|'.join(FLIPPED)})\b", lambda word: FLIPPED[word.lower()], rng)
     if kind == "object":
