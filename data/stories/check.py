@@ -151,17 +151,21 @@ def first_sentence(text: str) -> str:
 @cache
 def vocabulary(language: str) -> frozenset[str]:
     """Every word that a story can have, in lower case."""
-    texts = []
+    texts: set[str] = set()
+    slots_read: set[tuple[int, str]] = set()  # most plots have the same many names and things
 
     def collect(template: Template, plot: Plot) -> None:
         for part in template:
             if isinstance(part, Slot):
-                texts.extend(entity.form(part.form) for entity in plot.candidates[part.variable])
+                candidates = plot.candidates[part.variable]
+                if (id(candidates), part.form) not in slots_read:
+                    slots_read.add((id(candidates), part.form))
+                    texts.update(entity.form(part.form) for entity in candidates)
             elif isinstance(part, Choice):
                 for option in part.options:
                     collect(option, plot)
             else:
-                texts.append(part)
+                texts.add(part)
 
     for plot in read_plots(language):
         for beat in plot.beats:
