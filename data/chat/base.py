@@ -21,7 +21,7 @@ SINGLE: tuple[tuple[Callable[[Random], str], int], ...] = (
     (base_prose.everyday, 260),
     (base_prose.told_sum, 400),
     (base_nepali.portrait, 330),
-    (base_nepali.i_and_you, 330),
+    (base_nepali.i_and_you, 900),
     (base_nepali.facts, 120),
 )
 # How often the whole of it is told, each time mixed anew.
@@ -30,6 +30,7 @@ WHOLE: tuple[tuple[Callable[[Random], list[str]], int], ...] = (
     (base_prose.facts_by_topic, 4),
     (base_prose.mixed_sums, 16),
     (base_prose.sum_rows, 2),
+    (base_nepali.mixed_sums, 12),
 )
 QUESTIONS = 42_000  # with their answers
 

@@ -1,10 +1,17 @@
-"""Nepali prose of the base text: little portraits, and the facts.
+"""Nepali prose of the base text: little portraits, the facts and the sums.
 
 A woman's verb is feminine and of the middle level (बस्छिन्), a man's is plain (बस्छ), as in the other corpora.
 """
 
+from functools import cache
 from random import Random
 
+from data.chat.acts import reckoning, slots_ne
+from data.chat.acts.slots_ne import DIGITS
+from data.chat.base_prose import paragraphs
+from data.chat.dialogue import State
+from data.chat.dialogue_deck import Deck
+from data.chat.facts import SUMS, Sum
 from data.chat.facts_ne import FACTS_NE
 from data.chat.names import nepali_name
 from data.chat.nepali_names import is_female, made_nepali_name
@@ -14,7 +21,6 @@ from data.stories.words_ne import ANIMAL_NAMES
 
 MADE = 0.7  # of the names
 PETS = ("कुकुर", "बिरालो", "खरायो")
-DIGITS = str.maketrans("0123456789", "०१२३४५६७८९")
 
 # topic: (what is said, what comes again)
 PORTRAIT = {
@@ -58,19 +64,9 @@ PORTRAIT = {
     """),
 }  # fmt: skip
 
-# topic: (in the first person, in the second person, the question and its answer)
-MINE = {
-    "name": ("मेरो नाम {N} हो।", "तपाईंको नाम {N} हो।", "मेरो नाम के हो? तपाईंको नाम {N} हो।"),
-    "place": ("म {place}मा बस्छु।", "तपाईं {place}मा बस्नुहुन्छ।", "म कहाँ बस्छु? तपाईं {place}मा बस्नुहुन्छ।"),
-    "like": ("मलाई {like} मन पर्छ।", "तपाईंलाई {like} मन पर्छ।", "मलाई के मन पर्छ? तपाईंलाई {like} मन पर्छ।"),
-    "friend": ("मेरो साथीको नाम {F} हो।", "तपाईंको साथीको नाम {F} हो।",
-               "मेरो साथीको नाम के हो? तपाईंको साथीको नाम {F} हो।"),
-    "pet": ("मेरो {pet}को नाम {P} हो।", "तपाईंको {pet}को नाम {P} हो।",
-            "मेरो {pet}को नाम के हो? तपाईंको {pet}को नाम {P} हो।"),
-    "colour": ("मेरो मनपर्ने रङ {colour} हो।", "तपाईंको मनपर्ने रङ {colour} हो।",
-               "मेरो मनपर्ने रङ कुन हो? तपाईंको मनपर्ने रङ {colour} हो।"),
-}  # fmt: skip
 LISTENERS = ("पाहुना", "छिमेकी", "पसले", "डाक्टर")
+NOT_TOLD = 0.5  # of the texts about oneself end with a question for what was not told
+SUM_WORDINGS = ("{full}", "{full}", "{asked} कति हुन्छ? {full}", "{signs} कति हुन्छ? {full}", "{signs} कति हुन्छ? {short}")
 
 
 def name(rng: Random) -> str:
@@ -89,6 +85,12 @@ def cast(rng: Random) -> dict[str, object]:
     }  # fmt: skip
 
 
+@cache
+def no_deck() -> Deck:
+    """A deck for texts in which nothing is translated."""
+    return Deck("train", "nothing")
+
+
 def portrait(rng: Random) -> str:
     """Some things about a person, then some of them again."""
     values = cast(rng)
@@ -100,21 +102,37 @@ def portrait(rng: Random) -> str:
 
 
 def i_and_you(rng: Random) -> str:
-    """Somebody tells about herself or himself, and a listener gives some of it back."""
-    values = cast(rng)
-    topics = ["name", *rng.sample(list(MINE)[1:], rng.choice((1, 2, 3)))]
-    said = " ".join(MINE[topic][0] for topic in topics)
+    """Somebody tells about herself or himself, and a listener gives some of it back, and knows nothing else."""
+    state = State("train", rng, no_deck(), nepali=True)
+    first, *others = slots_ne.SLOTS.values()
+    topics = [first, *rng.sample(others, rng.choice((1, 2, 3)))]
+    values = {slot.key: slot.draw(state) for slot in topics}
+    said = " ".join(rng.choice(slot.tells).format(v=values[slot.key]) for slot in topics)
     asked = rng.sample(topics, rng.choice((1, 2)))
-    if rng.random() < 0.5:
-        text = " ".join((said, *(MINE[topic][2] for topic in asked)))
-    else:
+    if rng.random() < 0.3:
         listener = rng.choice(LISTENERS)
-        given = " ".join(MINE[topic][1] for topic in asked)
-        text = f'मैले {listener}लाई भनेँ, "{said}" {listener}ले भन्नुभयो, "{given}"'
-    return write(text, values, rng)
+        given = " ".join(slot.answer(values[slot.key]).full for slot in asked)
+        return f'मैले {listener}लाई भनेँ, "{said}" {listener}ले भन्नुभयो, "{given}"'
+    answers = [f"{rng.choice(slot.asks)} {slot.answer(values[slot.key]).full}" for slot in asked]
+    if rng.random() < NOT_TOLD:
+        other = rng.choice([slot for slot in others if slot not in (*topics, slots_ne.LIKE)])
+        answers.insert(rng.randrange(len(answers) + 1), f"{rng.choice(other.asks)} {other.unknown.full}")
+    return " ".join((said, *answers))
 
 
 def facts(rng: Random) -> str:
     """Three facts, as answers or as statements."""
     chosen = rng.sample(FACTS_NE, 3)
     return " ".join(f"{fact.questions[0]} {fact.full}" if rng.random() < 0.5 else fact.full for fact in chosen)
+
+
+def say_sum(one: Sum, rng: Random) -> str:
+    core = reckoning.nepali_answer(one, one.result)
+    asked, signs = core.full.rsplit(" ", 2)[0], one.signs.translate(DIGITS)
+    return rng.choice(SUM_WORDINGS).format(full=core.full, short=core.short, asked=asked, signs=signs)
+
+
+def mixed_sums(rng: Random) -> list[str]:
+    """Every sum that is said in Nepali once, mixed, some to a paragraph."""
+    chosen = [one for one in SUMS if one.op in reckoning.IN_NEPALI]
+    return paragraphs([say_sum(one, rng) for one in rng.sample(chosen, len(chosen))], rng)

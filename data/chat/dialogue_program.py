@@ -12,7 +12,7 @@ from data.chat.names import Split
 Messages = list[dict[str, str]]
 Act = Callable[[State], Exchange | None]
 
-NEPALI = 0.11  # of the conversations
+NEPALI = 0.13  # of the conversations
 SYSTEM = 0.5  # of the conversations have a system message
 LENGTHS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 LENGTH_WEIGHTS = (6, 8, 10, 11, 12, 12, 12, 11, 9, 6, 3)
@@ -64,6 +64,8 @@ IN_NEPALI: dict[Act, float] = {
 # known by heart, sums above all where the answer is Nepali, and what was corrected.
 BY_HEART: dict[Act, float] = {knowing.fact: 1.5, reckoning.calculate: 2.2, telling.correct: 2.2}
 IN_DEVANAGARI = 1.6  # times as many sums again
+# ... and where the user writes Nepali too, what cannot be known, and who the assistant is:
+BY_HEART_NE: dict[Act, float] = {telling.ask_untold: 2.0, knowing.unknowable_question: 1.5, social.small_talk: 1.5}
 CORRECTED = 0.5  # how often it is asked for; it is corrected at once so much more often:
 AT_ONCE = 3
 FIRST: dict[Act, float] = {social.greet: 0.08, telling.tell: 0.3, telling.tell_several: 0.2}
@@ -93,6 +95,8 @@ def next_act(state: State, last: bool) -> Act:
         table[telling.ask_corrected] = CORRECTED if state.old else 0.0
         if state.replies_in_nepali:
             table[reckoning.calculate] *= IN_DEVANAGARI
+        if state.nepali:
+            table |= {act: table[act] * times for act, times in BY_HEART_NE.items()}
         if state.last_kind == "tell":
             table[telling.correct] *= AT_ONCE
     if last or len(state.values) >= MANY_TOLD:  # what is told last is never asked for

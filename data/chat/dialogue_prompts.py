@@ -28,7 +28,7 @@ LATE = ", late"
 WORSE = {"curt": 0.45, "blunt": 0.15, "curt and wrong": 0.25, "wrong": 0.15}
 PREFERENCE_WEIGHTS = {
     "recall": 22, "several": 5, "translation": 22, "fact": 10, "sum": 8, "beyond": 3, "unknown": 10, "correction": 7,
-    "social": 7, "nepali": 4, "brief": 5, "name": 6, "in_nepali": 4,
+    "social": 7, "nepali": 7, "brief": 5, "name": 6, "in_nepali": 4,
 }  # fmt: skip
 SOON, LONG = (0, 1), (7, 8, 9)  # exchanges before the last one, at once and late
 LONGEST_HISTORY = 7  # of the preferences

@@ -21,7 +21,7 @@ from data.chat.names import Split
 
 HERE = Path(__file__).parent
 
-PART = 9000  # conversations of a file to train on
+PART = 11_000  # conversations of a file to train on
 
 
 @cache

@@ -33,33 +33,20 @@ COLOURS = ("red", "blue", "green")
 MADE_NAMES, SYLLABLE_WEIGHTS = 12_000, (40, 45, 14, 1)
 THINGS = "object", "creature", "sight"  # kinds of things, each with a list of its own in things/
 # What stands before a thing in half of the first sentences, so that a model learns which word is the thing.
-ANY_QUALITY = (
+QUALITIES = (
     "old", "new", "small", "little", "big", "large", "tiny", "huge", "beautiful", "pretty", "lovely", "strange",
     "odd", "funny", "famous", "wonderful", "perfect", "special", "secret", "magic", "golden", "silver", "white",
     "black", "red", "blue", "green", "yellow", "brown", "grey", "purple", "pink", "orange", "dark", "bright", "pale",
     "dirty", "dusty", "muddy", "wet", "cold", "warm", "lost", "forgotten", "unusual", "curious", "curly", "round",
     "crooked", "ordinary", "rare", "fine", "splendid", "ugly", "plain", "striped", "spotted", "colourful", "enormous",
-    "giant", "real", "mysterious", "frozen", "good", "poor",
+    "giant", "real", "mysterious", "frozen", "good", "poor", "broken", "wooden", "rusty", "heavy", "light", "shiny",
+    "soft", "hard", "empty", "thin", "thick", "paper", "glass", "plastic", "stone", "stolen", "missing", "hidden",
+    "flat", "long", "short", "wide", "tall", "high", "deep", "narrow", "clean", "sticky", "precious", "useless",
+    "expensive", "borrowed", "painted", "sleepy", "angry", "proud", "shy", "brave", "lazy", "naughty", "clever",
+    "wild", "young", "fat", "friendly", "lonely", "noisy", "quiet", "stubborn", "gentle", "cheeky", "greedy", "tired",
+    "fluffy", "hairy", "fast", "slow", "talking", "playful", "grumpy", "nervous", "busy", "silent", "gloomy", "sunny",
+    "ancient", "modern", "haunted", "peaceful", "grand", "royal",
 )  # fmt: skip
-QUALITIES = {
-    "object": (
-        "broken", "wooden", "rusty", "heavy", "light", "shiny", "torn", "sharp", "soft", "hard", "empty", "full",
-        "thin", "thick", "paper", "glass", "plastic", "stolen", "missing", "hidden", "cracked", "worn", "square",
-        "flat", "long", "short", "wide", "clean", "sticky", "precious", "useless", "cheap", "expensive", "borrowed",
-        "painted",
-    ),
-    "creature": (
-        "hurt", "hungry", "sleepy", "angry", "proud", "shy", "brave", "lazy", "naughty", "clever", "wild", "tame",
-        "young", "baby", "crying", "lame", "fat", "thin", "thirsty", "frightened", "friendly", "lonely", "noisy",
-        "quiet", "stubborn", "gentle", "cheeky", "greedy", "tired", "sick", "fluffy", "hairy", "fast", "slow",
-        "talking", "injured", "wounded", "playful", "grumpy", "nervous",
-    ),
-    "sight": (
-        "tall", "high", "wide", "deep", "quiet", "noisy", "busy", "empty", "lonely", "abandoned", "hidden", "distant",
-        "silent", "gloomy", "sunny", "crowded", "ancient", "modern", "narrow", "steep", "wooden", "stone", "haunted",
-        "ruined", "peaceful", "shady", "misty", "grand", "broken", "royal",
-    ),
-}  # fmt: skip
 
 
 def someone(name: str, pronoun: str, **forms: str) -> Entity:
@@ -138,8 +125,7 @@ def entities(name: str) -> tuple[Entity, ...]:
         return anybody()
     if name in THINGS:
         return read_things(name)
-    if (kind := name.removeprefix("quality of ")) in THINGS:
-        begun = {entity.name.partition(" ")[0] for entity in read_things(kind)}  # a "wooden block" is one thing
-        qualities = dict.fromkeys((*ANY_QUALITY, *QUALITIES[kind]))
-        return tuple(thing({"name": each}) for each in qualities if each not in begun)
+    if name == "quality":  # a "wooden block" is one thing
+        begun = {thing.name.partition(" ")[0] for kind in THINGS for thing in read_things(kind)}
+        return tuple(thing({"name": each}) for each in QUALITIES if each not in begun)
     return CLASSES.get(name) or tuple(thing({"name": noun.english}) for noun in tagged(name) if noun.english != name)

@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from data.chat import free_names, names, nepali_names, unknowable, world
+from data.chat import base_nepali, free_names, names, nepali_names, unknowable, world
+from data.chat.acts import slots_ne
 from data.chat.dialogue_deck import read
 from data.chat.facts import FACTS, SUMS, sums
 from data.chat.facts_ne import FACTS_NE
@@ -188,11 +189,11 @@ def test_what_cannot_be_known_is_kept_apart_by_split():
 
 
 def test_the_text(text):
-    assert 5_000_000 < len(text.encode()) < 8_000_000
+    assert 5_000_000 < len(text.encode()) < 9_000_000
     assert unicodedata.is_normalized("NFC", text)
     statements, questions = parts(text)
     assert len(set(statements)) > 0.9 * len(statements)
-    allowed = re.compile(r"[ -~]+|[ऀ-ॿ ,?\"]+")
+    allowed = re.compile(r"[ -~]+|[ऀ-ॿ ,?\"+-]+")
     for document in statements:
         assert allowed.fullmatch(document), document
         assert not re.search(r"  | [,.?!।]|[,.?!।]{2}|[{}\[\]|]|^ | $", document), document
@@ -244,6 +245,26 @@ def test_the_base_text_says_every_sum_and_fact_several_times(text):
     assert set(said) <= right
     assert all(text.count(fact.full) >= 8 for fact in FACTS)
     assert all(text.count(fact.full) >= 4 for fact in FACTS_NE)
+
+
+def test_the_base_text_says_every_nepali_sum_several_times(text):
+    said = Counter()
+    for a, verb, b, result in re.findall(r"([०-९]+) (र|बाट) ([०-९]+) (?:जोड्दा|घटाउँदा) ([०-९]+) हुन्छ।", text):
+        said[int(a), {"र": "+", "बाट": "-"}[verb], int(b), int(result)] += 1
+    known = {(one.a, one.op, one.b, one.result) for one in SUMS if one.op != "x"}
+    assert said.keys() == known
+    assert min(said.values()) >= 4
+
+
+def test_nobody_is_said_to_know_what_was_not_told():
+    rng = Random(5)
+    for _ in range(300):
+        said, *unknown = re.split("मलाई ([^।?]+) थाहा छैन।", base_nepali.i_and_you(rng))
+        for what in unknown[::2]:
+            slot = next(slot for slot in slots_ne.SLOTS.values() if slot.what == what)
+            value = f"(?:{'|'.join(slots_ne.JOBS)})" if slot is slots_ne.JOB else r"\S+(?: \S+)?"  # a name is no job
+            told = [pattern.format(v=value) for pattern in slot.tells]
+            assert not any(re.search(pattern, said) for pattern in told), said
 
 
 def test_thousands_of_people_are_spoken_of_more_than_once(text):

@@ -3,6 +3,7 @@
 import random
 import re
 import unicodedata
+from collections import Counter
 
 import pytest
 
@@ -150,8 +151,9 @@ def swap(text, found, replacement, rng):
 
 def damaged(kind, story, other, rng):
     if kind == "name":
-        there = [word for word in set(re.findall(r"\w+", story)) if word in words.ALL_NAMES]
-        others = [name for name in sorted(words.ALL_NAMES) if name not in there]
+        said = Counter(word for word in re.findall(r"\w+", story) if word in words.ALL_NAMES)
+        there = [word for word, times in said.items() if times > 1]  # one that is said once may be anybody's
+        others = [name for name in sorted(words.ALL_NAMES) if name not in said]
         return swap(story, rf"\b({'|'.join(sorted(there) or ['no name'])})\b", lambda name: rng.choice(others), rng)
     if kind == "pronoun":
         return swap(story, rf"(?i)\b({'|'.join(FLIPPED)})\b", lambda word: FLIPPED[word.lower()], rng)

@@ -31,7 +31,7 @@ DATA = CORPORA / "chat"
 SPLITS = "train", "valid"
 EMBEDDED = DATA / "train-1.jsonl", DATA / "train-2.jsonl"
 
-TRAINING = replace(OF_LANGUAGE, updates=7000, optimizer="muon", learning_rate=8e-4, validate_every=1000)
+TRAINING = replace(OF_LANGUAGE, updates=9000, optimizer="muon", learning_rate=8e-4, validate_every=1000)
 
 
 @dataclass(frozen=True)

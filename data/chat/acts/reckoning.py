@@ -39,7 +39,7 @@ NUMBERS = (
 )  # fmt: skip
 IN_WORDS, REQUEST, OTHER = 0.2, 0.15, 0.12  # of the sums are said with words for numbers; are requests; of another kind
 TAUGHT = frozenset((one.a, one.op, one.b) for one in SUMS)
-ADD_NE, SUBTRACT_NE = "{a} र {b} जोड्दा {c} हुन्छ।", "{a} बाट {b} घटाउँदा {c} हुन्छ।"
+IN_NEPALI = {"+": "{a} र {b} जोड्दा {c} हुन्छ।", "-": "{a} बाट {b} घटाउँदा {c} हुन्छ।"}
 CANNOT = Core("I cannot.", "I cannot calculate that.")
 CANNOT_ALSO = ("I cannot do that.", "I have not learned to do that.", "I do not know.", "I do not know that.")
 
@@ -79,24 +79,24 @@ def calculate(state: State) -> Exchange:
     return Exchange(question, "sum", "answer", sum_answer(total, total.result), also, wrong)
 
 
+def nepali_answer(total: Sum, result: int) -> Core:
+    """ "१२।" and "७ र ५ जोड्दा १२ हुन्छ।" """
+    numbers = {name: str(number).translate(DIGITS) for name, number in (("a", total.a), ("b", total.b), ("c", result))}
+    return Core(f"{numbers['c']}।", IN_NEPALI[total.op].format(**numbers))
+
+
 def calculate_nepali(state: State) -> Exchange:
     total = sums(state.rng)
-    while total.op not in "+-":
+    while total.op not in IN_NEPALI:
         total = sums(state.rng)
-    statement = ADD_NE if total.op == "+" else SUBTRACT_NE
-
-    def said(result: int) -> Core:
-        numbers = {"a": total.a, "b": total.b, "c": result}
-        full = statement.format(**{name: str(number).translate(DIGITS) for name, number in numbers.items()})
-        return Core(str(result).translate(DIGITS) + "।", full)
-
+    core = nepali_answer(total, total.result)
     signs = total.signs.translate(DIGITS)
-    words = said(total.result).full.rsplit(" ", 2)[0]
+    words = core.full.rsplit(" ", 2)[0]
     question = state.rng.choice((f"{words} कति हुन्छ?", f"{signs} कति हुन्छ?"))
     if not state.nepali:
         question = asked(total.op, total.a, total.b, follows_sum(state), state.rng)
-    wrong = tuple(said(value) for value in near(total.result))
-    return Exchange(question, "sum", "ne answer", said(total.result), (), wrong)
+    wrong = tuple(nepali_answer(total, value) for value in near(total.result))
+    return Exchange(question, "sum", "ne answer", core, (), wrong)
 
 
 def beyond(state: State) -> Exchange | None:
