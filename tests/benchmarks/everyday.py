@@ -138,7 +138,10 @@ def judge_long(translator: toolkit.Translator, arguments: argparse.Namespace, fo
     rows = [line.split("\t") for line in read_lines(arguments.long / "real.tsv")[1:]]
     train = [taught(folder, side) + [row[side == "ne"] for row in rows] for side in (source, target)]
     settings = searching(arguments) | {"split_sentences": False}
-    texts = translator.translate(sources, **settings)
+    if arguments.no_repeat_ngram_size:
+        settings["no_repeat_ngram_size"] = arguments.no_repeat_ngram_size
+    read = read_lines(arguments.long / "memory.long.en") if arguments.memory else sources
+    texts = translator.translate(read, **settings)
     copied = look_up(sources, *train).translations
     for least in 0, 11:
         places = [place for place, text in enumerate(sources) if len(text.split()) >= least]
@@ -167,6 +170,8 @@ def main() -> None:
     parser.add_argument("--worst", type=int, default=0)
     parser.add_argument("--no-names", action="store_true")
     parser.add_argument("--long", type=Path, help="directory with the long test and the real text trained on")
+    parser.add_argument("--memory", action="store_true", help="of a model that was trained on memory.tsv there")
+    parser.add_argument("--no-repeat-ngram-size", type=int, default=0, help="for the long test")
     arguments = parser.parse_args()
     translator, folder = toolkit.load(arguments.model), embedded("everyday")
     judge(translator, arguments, folder)

@@ -57,6 +57,11 @@ def test_numbers_take_the_digits_of_the_language_and_addresses_stay():
         ("Call Zanubia.", ["Zanubia"]),
         ("He stopped, tried and wrote bigger books.", ["wrote"]),  # irregular forms are words by themselves
         ("zanubia's dogs", ["zanubia"]),
+        ("I call Bigger at home.", ["Bigger"]),  # a name, within a sentence that has small letters
+        ("Bigger dogs, I call Homer and Callie.", ["Homer", "Callie"]),
+        ("I call Bigs and Dogs.", []),
+        ("I CALL BIGGER DOGS", []),
+        ("Call Bigger Dogs", []),
         ("", []),
     ],
 )

@@ -36,7 +36,7 @@ def target_ids(examples: Sequence[Example]) -> Iterator[np.ndarray]:
 
 
 def epoch_batches(
-    examples: Sequence[Example], tokens_per_batch: int, rng: np.random.Generator, repeats: np.ndarray | None = None
+    examples: Sequence[Example], tokens_per_batch: int, rng: "np.random.Generator", repeats: np.ndarray | None = None
 ) -> list[np.ndarray]:
     """Cut one epoch into batches -> arrays of indices into `examples`, each index exactly once.
 
@@ -106,7 +106,7 @@ def cut_batch(indices: np.ndarray, examples: Sequence[Example], parts: int) -> l
     return [indices[order[part == number]] for number in reversed_bits]
 
 
-def _times(repeats: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _times(repeats: np.ndarray, rng: "np.random.Generator") -> np.ndarray:
     """Draw the number of times that each example comes: a fraction is rounded up with its probability.
 
     The roundings are drawn together (systematic sampling in random order), so that the epoch is never longer or
@@ -119,7 +119,7 @@ def _times(repeats: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return whole
 
 
-def _blur(lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _blur(lengths: np.ndarray, rng: "np.random.Generator") -> np.ndarray:
     """Lengthen some of the lengths a little: by one for a short sentence, by up to 5 % + 1 for a long one."""
     return (lengths + rng.random(len(lengths)) * (1 + 0.05 * lengths)).astype(np.int64)
 

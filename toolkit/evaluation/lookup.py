@@ -75,7 +75,9 @@ class Grams(NamedTuple):
     length: np.ndarray
 
 
-def nearest(sources: Sequence[str], train_sources: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def nearest(
+    sources: Sequence[str], train_sources: Sequence[str], below: float = np.inf
+) -> tuple[np.ndarray, np.ndarray]:
     """Find the nearest training source of every source -> (its index, int64; their cosine, float32), each (B,).
 
     A sentence is a vector q or t with 1 + ln(count) for every character n-gram of 1 to 4 characters, in lower case,
@@ -85,6 +87,9 @@ def nearest(sources: Sequence[str], train_sources: Sequence[str]) -> tuple[np.nd
 
     except that the same sentence, which has cosine 1, beats any other. Of equally near ones the first is taken. Both
     sides are compared block by block, so that little more memory is needed than for the texts.
+
+    below: look among those of a smaller cosine alone, as training sentences are looked up among themselves. Where there
+    is none, the index is 0 and the cosine 0.
 
     Raises DataError if there is no training source.
     """
@@ -100,6 +105,7 @@ def nearest(sources: Sequence[str], train_sources: Sequence[str]) -> tuple[np.nd
             grams = _grams(block)
             cosine = queries.cosines(grams)
             near = np.where(cosine < 1, cosine * grams.length[:, None] ** (1 - LENGTH_POWER), np.inf)
+            near[cosine >= below] = -1
             best = near.argmax(axis=0)
             columns = np.flatnonzero(near.max(axis=0) > nearness)
             nearness[columns] = near[best[columns], columns]

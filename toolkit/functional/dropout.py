@@ -5,7 +5,7 @@ import numpy as np
 from toolkit.functional.arrays import Array, Empty, Saved, row_blocks
 
 
-def keep_mask(generator: np.random.SFC64, shape: tuple[int, ...], rate: float) -> tuple[Array, float]:
+def keep_mask(generator: "np.random.SFC64", shape: tuple[int, ...], rate: float) -> tuple[Array, float]:
     """A mask (True is kept) and the scale 1 / P(kept).
 
     One random byte decides one element, which is several times cheaper than one random float: the rate is rounded

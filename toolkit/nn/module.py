@@ -15,7 +15,7 @@ from toolkit.functional.arrays import Array
 from toolkit.functional.int8 import Int8Matrix
 from toolkit.pages.blocks import Block, Shown, Table, Text
 
-Initializer = Callable[[np.random.Generator, tuple[int, ...]], Array]
+Initializer = Callable[["np.random.Generator", tuple[int, ...]], Array]
 
 _NUMBER = re.compile(r"\.(\d+)\.")  # of a block: "decoder.blocks.0.attention.norm"
 
@@ -217,7 +217,7 @@ class Model(Module, Shown):
             view[...] = vector[start : start + parameter.size].reshape(parameter.shape)
         return copy
 
-    def initialize(self, generator: np.random.Generator) -> None:
+    def initialize(self, generator: "np.random.Generator") -> None:
         """Draw every parameter from its own distribution."""
         for parameter in self.parameters().values():
             parameter.data[...] = parameter.initial(generator, parameter.shape)
@@ -314,11 +314,11 @@ def aligned_zeros(size: int, dtype: type = np.float32) -> Array:
     return raw[start : start + size * itemsize].view(dtype)
 
 
-def zeros(_generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+def zeros(_generator: "np.random.Generator", shape: tuple[int, ...]) -> Array:
     return np.zeros(shape)
 
 
-def ones(_generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+def ones(_generator: "np.random.Generator", shape: tuple[int, ...]) -> Array:
     return np.ones(shape)
 
 
@@ -327,7 +327,7 @@ def normal(std: float) -> Initializer:
     return partial(_normal, std)
 
 
-def _normal(std: float, generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+def _normal(std: float, generator: "np.random.Generator", shape: tuple[int, ...]) -> Array:
     return generator.standard_normal(shape) * std
 
 
@@ -337,5 +337,5 @@ def xavier_uniform(fan_in: int, fan_out: int) -> Initializer:
     return partial(_uniform, bound)
 
 
-def _uniform(bound: float, generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+def _uniform(bound: float, generator: "np.random.Generator", shape: tuple[int, ...]) -> Array:
     return generator.uniform(-bound, bound, shape)

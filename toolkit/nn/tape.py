@@ -100,7 +100,7 @@ class Tape:
     def __init__(
         self,
         gradients: Mapping[Parameter, Array] | None = None,
-        dropout: np.random.SFC64 | None = None,
+        dropout: "np.random.SFC64 | None" = None,
         memory: Pool | None = None,
         recorder: Recorder | None = None,
         unwritten: set[Parameter] | None = None,

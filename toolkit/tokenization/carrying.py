@@ -51,6 +51,8 @@ _VERB = re.compile(
     "नेछ|नु$|ने$|उन$|्न$|ोस्|्छ|्थ|ुँला|ौला|ौँला|न्जेल|ेपछि|ेसम्म|्दै)"
 )
 _ENDINGS = ("s", "es", "d", "ed", "ing", "er", "r", "ers", "est", "st", "ly", "y", "ness", "less", "ful", "n", "en")
+_PLURAL = "s", "es"
+_INSIDE = re.compile(r"[\w,;][’']?\s+$")  # what stands before a word that does not begin a sentence
 
 
 # Letters that are typed for one another, and those that are left out, in the spelling that all of them share.
@@ -166,7 +168,7 @@ class Carrier:
             if match["word"]:
                 if (long := _SHORT.get(found if len(found) < 3 else found.lower())) and found not in self.known:
                     return long
-                found, rest = self._unknown(found)
+                found, rest = (found, "") if self._is_name(match) else self._unknown(found)
                 if not found:
                     return rest
             key = found, bool(match["word"])
@@ -195,6 +197,17 @@ class Carrier:
             return found.translate(_TO_DEVANAGARI if self.script == "devanagari" else _TO_LATIN)
 
         return _MARK.sub(back, text)
+
+    def _is_name(self, match: re.Match) -> bool:
+        """Say if a Latin word is the name of somebody, though it looks like a form of a known word: Mr Miller, Sandy.
+
+        Within a sentence that has small letters, only names have capitals; of forms, Americans and Tuesdays have too.
+        """
+        word, before = match[0], match.string[: match.start()]
+        inside = _INSIDE.search(before) and not word.isupper() and any(map(str.islower, match.string.split()))
+        return bool(
+            inside and word[0].isupper() and word.lower() not in self.known and not self._is_form(word.lower(), _PLURAL)
+        )
 
     def _unknown(self, word: str) -> tuple[str, str]:
         """Divide a word that is not known into what is strange and what follows it.
@@ -233,9 +246,9 @@ class Carrier:
                     found[shared] = "" if shared in found else word
         return tables
 
-    def _is_form(self, word: str) -> bool:
+    def _is_form(self, word: str, endings: tuple[str, ...] = _ENDINGS) -> bool:
         """Say if an English word is a known one with an ending: s, ed, ing, er, ly and the like."""
-        stems = {word[: -len(ending)] for ending in _ENDINGS if word.endswith(ending)} - {""}
+        stems = {word[: -len(ending)] for ending in endings if word.endswith(ending)} - {""}
         stems |= {stem[:-1] for stem in stems if len(stem) > 2 and stem[-1] == stem[-2]}  # stopped, bigger
         stems |= {stem + "e" for stem in stems} | {stem[:-1] + "y" for stem in stems if stem.endswith("i")}
         return not self.known.isdisjoint(stem for stem in stems if len(stem) > 2)

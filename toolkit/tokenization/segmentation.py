@@ -52,7 +52,7 @@ def words(text: str) -> list[str]:
     return [word for word in text.replace(" ", f" {SPACE_MARK}").split(" ") if word]
 
 
-def uniforms(rng: np.random.Generator) -> Iterator[float]:
+def uniforms(rng: "np.random.Generator") -> Iterator[float]:
     """Yield numbers between 0 and 1, drawn in blocks."""
     while True:
         yield from rng.random(256).tolist()

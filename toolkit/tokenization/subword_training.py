@@ -123,7 +123,7 @@ def training_lines(texts: Iterable[str]) -> Iterator[str]:
                 yield section
 
 
-def reservoir(lines: Iterable[str], size: int, rng: np.random.Generator) -> list[str]:
+def reservoir(lines: Iterable[str], size: int, rng: "np.random.Generator") -> list[str]:
     """Draw a uniform random sample of at most `size` lines of a stream, in one pass and in memory for `size` lines.
 
     Algorithm L (Li 1994): the i-th line should stay with probability size / i, so the number of lines to skip
@@ -141,7 +141,7 @@ def reservoir(lines: Iterable[str], size: int, rng: np.random.Generator) -> list
         kept[rng.integers(size)] = line
 
 
-def with_open_word_ends(lines: list[str], rng: np.random.Generator) -> Iterator[str]:
+def with_open_word_ends(lines: list[str], rng: "np.random.Generator") -> Iterator[str]:
     """Cut every line after each second word, so that the unigram trainer sees all words it should consider.
 
     It takes its candidates from the inner nodes of a suffix tree: strings that occur with two different
