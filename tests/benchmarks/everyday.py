@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.everyday --model en-ne
     python -m tests.benchmarks.everyday --model ne-en --reverse --num-beams 4
-    python -m tests.benchmarks.everyday --model en-ne --split valid --reverse-model ne-en --reverse-weight 0.8
+    python -m tests.benchmarks.everyday --model en-ne --split valid --reverse-model ne-en
     python -m tests.benchmarks.everyday --model en-ne --long DIR    # what python -m data.everyday.real wrote
 
 Acceptable is what equals one of the references, the final mark aside. Beside each figure stands that of copying the

@@ -171,3 +171,22 @@ def test_short_forms_of_messages_are_read_as_what_they_stand_for():
     assert [item.text for item in carrier.masked("UR and plsx help").items] == ["UR", "and", "plsx"]
     knowing = Carrier.of(["u pls"], ["तपाईं"])
     assert knowing.masked("u pls").text == "u pls"
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("tomorow", "tomorrow"),  # a letter too few
+        ("tommorrow", "tomorrow"),  # too many
+        ("tomrorwo", mark(0)),  # two mistakes
+        ("hosptial", "hospital"),  # two letters exchanged
+        ("Hosptial", mark(0)),  # with a capital it is a name
+        ("hespital", mark(0)),  # another letter
+        ("martina", mark(0)),
+        ("marina", mark(0)),  # short
+        ("brohter", mark(0)),  # two known words are as near
+    ],
+)
+def test_a_long_english_word_that_is_typed_wrongly_is_read_as_the_known_one(typed, read):
+    carrier = Carrier(frozenset(["tomorrow", "hospital", "brother", "broter", "martini", "maria"]), "devanagari")
+    assert carrier.masked(f"a {typed}").text == f"a {read}"

@@ -87,7 +87,9 @@ EVERYDAY, EVERYDAY_REVERSE = _BOTH | {"everyday:typed": 1.5, "en_ne": 0.5}, _BOT
 # For names and other unknown words, spelled letter by letter.
 NAMES_MODEL = replace(OWN_MODEL, vocab_size=420, split_sentences=False, **SMALL_SHAPE)
 NAMES_MODEL = replace(NAMES_MODEL, embedding_dropout=0.1, activation_dropout=0.3, residual_dropout=0.3)
-NAMES_TRAINING = replace(EVERYDAY_TRAINING, updates=2500, warmup=100, validate_every=300, subword_alpha=0.0)
+NAMES_TRAINING = replace(
+    EVERYDAY_TRAINING, updates=2500, warmup=100, validate_every=300, subword_alpha=0.0, best_by="chrf"
+)
 
 NOT_NAMES = ignore_patterns("training")  # what a checkpoint keeps for going on
 

@@ -52,6 +52,7 @@ _VERB = re.compile(
 )
 _ENDINGS = ("s", "es", "d", "ed", "ing", "er", "r", "ers", "est", "st", "ly", "y", "ness", "less", "ful", "n", "en")
 _PLURAL = "s", "es"
+_LONG, _LETTERS = 7, "abcdefghijklmnopqrstuvwxyz"  # of a word that is typed wrongly: shorter ones resemble too many
 _INSIDE = re.compile(r"[\w,;][’']?\s+$")  # what stands before a word that does not begin a sentence
 
 
@@ -218,7 +219,10 @@ class Carrier:
         if lower in self.known or len(word) < 2:
             return "", word
         if lower.isascii() or lower[0] < "\u0900":
-            return ("", word) if self._is_form(lower) else (word, "")
+            if self._is_form(lower):
+                return "", word
+            meant = self._meant(word) if word.islower() else ""  # a name has a capital
+            return ("", meant) if meant else (word, "")
         stems = [word]
         for _ in range(3):
             stem = stems[-1]
@@ -252,6 +256,21 @@ class Carrier:
         stems |= {stem[:-1] for stem in stems if len(stem) > 2 and stem[-1] == stem[-2]}  # stopped, bigger
         stems |= {stem + "e" for stem in stems} | {stem[:-1] + "y" for stem in stems if stem.endswith("i")}
         return not self.known.isdisjoint(stem for stem in stems if len(stem) > 2)
+
+    def _meant(self, word: str) -> str:
+        """Find the known word that a long one is in a hurry: a letter is left out or too many, or two are exchanged.
+
+        A letter for another is not looked for: names differ so from words. "" where there is none, or more than one.
+        """
+        if len(word) < _LONG:
+            return ""
+        ends = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]  # the first letter is right
+        found = {begin + end[1:] for begin, end in ends} | {
+            begin + one + end for begin, end in ends for one in _LETTERS
+        }
+        found |= {begin + end[1::-1] + end[2:] for begin, end in ends}
+        known = self.known & found
+        return next(iter(known)) if len(known) == 1 else ""
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write words.txt into a model directory."""
