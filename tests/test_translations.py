@@ -168,7 +168,9 @@ def test_numbers_and_unknown_words_stand_in_the_translation_again(carrying):
     line = Line([0.0] * 6, [0.0] * 6, 3.0)
     translator.calibration = Calibration(line, Line([0.0] * 5, [0.0] * 5, 3.0), 0.5, 30, [])
     whole = translator.translate_n(text, prefix=f"{mark(1)} {mark(0)}", max_new_tokens=4)[0].confidence
-    assert (whole.lost, whole.sentence > 0.9) == (False, True)
+    assert (whole.lost, whole.sentence > 0.9, whole.sure) == (False, True, True)
+    small = translator.translate_n(text.lower(), prefix=f"{mark(1)} {mark(0)}", max_new_tokens=4)[0].confidence
+    assert (small.sentence, small.sure) == (whole.sentence, False)  # an unknown word that is hardly a name
     written = translator.translate_n("Call Lena at 6:45 or 7:15.", prefix=f"{mark(1)} {mark(0)}", max_new_tokens=4)[0]
     lost = mark(2) not in written.text and "७:१५" not in written.text
     assert (written.confidence.lost, written.confidence.sentence == 0) == (lost, lost)

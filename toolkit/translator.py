@@ -351,10 +351,15 @@ class Translator(TranslationReader):
         return groups
 
     def _confidence(self, source: Sequence[int], found: Translation, items: list[Carried]) -> Confidence:
-        """Compute the confidence in a translation with marks: none where one of those of its source is missing."""
+        """Compute the confidence in a translation with marks: none where one of those of its source is missing.
+
+        It is not sure of an unknown word in small letters, which is hardly a name: spelling it does not translate it.
+        """
         known = self.calibration.of(self.example(source, found))
-        lost = any(mark(number) not in found.text for number in range(len(items)))
-        return replace(known, sentence=0.0, sure=False, lost=True) if lost else known
+        if any(mark(number) not in found.text for number in range(len(items))):
+            return replace(known, sentence=0.0, sure=False, lost=True)
+        strange = any(each.is_word and each.text.islower() and each.text not in self.spellings for each in items)
+        return replace(known, sure=known.sure and not strange)
 
     def spell(self, word: str) -> str:
         """Write a word in the script of the translations: as it is known, else letter by letter, else as it is."""
