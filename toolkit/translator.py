@@ -25,6 +25,7 @@ from toolkit.decoding.weights import PackedWeights
 from toolkit.display import counted
 from toolkit.errors import ConfigError, DataError
 from toolkit.functional.arrays import Array
+from toolkit.minimum_risk import chosen_by_risk, drawn_several
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.noisy_channel import WEIGHT, chosen_by_both, searched_wide
 from toolkit.outputs import Translation, distinct, joined_translation, translation
@@ -47,6 +48,7 @@ class TranslationSettings(GenerationSettings, total=False):
     workers: int
     reverse: "Translator | None"
     reverse_weight: float
+    mbr_samples: int
     where: Where
     first: int
 
@@ -123,6 +125,7 @@ class Translator(TranslationReader):
             change the time it takes, not the result.
         reverse, reverse_weight: a translator of the other direction, and how much it counts (0.5): of what the beams
             find (8 unless more than one are asked for), what both think best is taken (see `noisy_channel`).
+        mbr_samples: with do_sample, draw so many and take the one that the others resemble most (see `minimum_risk`).
         where, first: for parts of a longer input: a function that names a text in an error, by its number from 1; and
             the number of texts, blank ones aside, that came before these (samples depend on the number of their text,
             and on that of the sentence in it).
@@ -258,12 +261,14 @@ class Translator(TranslationReader):
         workers: int = 1,
         reverse: "Translator | None" = None,
         reverse_weight: float = WEIGHT,
+        mbr_samples: int = 0,
         where: Where | None = None,
         first: int = 0,
     ) -> tuple[Prepared, list[list[Hypothesis]]]:
         """Encode and decode -> the texts as they were read, and the hypotheses of each sentence."""
         texts, where = listed(text, "text", where)
         config = searched_wide(self, reverse, reverse_weight, config) if reverse else config
+        count, config = config.num_return_sequences, drawn_several(config, mbr_samples) if mbr_samples else config
         reader, more = self.between(source_language, target_language), {"split_sentences": split_sentences}
         prepared = reader.prepared(texts, config, where, prefix=prefix, bad_words=bad_words, first=first, **more)
         found = self._generate(
@@ -287,7 +292,7 @@ class Translator(TranslationReader):
             score_source = partial(reverse.score, batch_size=batch_size)
             found = chosen_by_both(self, score_source, prepared, found, reverse_weight)
             found = self.completed(prepared, found, {})
-        return prepared, found
+        return prepared, chosen_by_risk(self, prepared, found, count) if mbr_samples else found
 
     def check_found(self, found: Iterable[Sequence[Hypothesis]]) -> None:
         """Raise ModelError where what was found of a sentence is nothing, or not finite."""

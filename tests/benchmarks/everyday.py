@@ -4,6 +4,7 @@
     python -m tests.benchmarks.everyday --model ne-en --reverse --num-beams 4
     python -m tests.benchmarks.everyday --model en-ne --split valid --reverse-model ne-en
     python -m tests.benchmarks.everyday --model en-ne --long DIR    # what python -m data.everyday.real wrote
+    python -m tests.benchmarks.everyday --model RUN --long DIR --memory --mbr-samples 8
 
 Acceptable is what equals one of the references, the final mark aside. Beside each figure stands that of copying the
 translation of the most similar training sentence.
@@ -138,8 +139,9 @@ def judge_long(translator: toolkit.Translator, arguments: argparse.Namespace, fo
     rows = [line.split("\t") for line in read_lines(arguments.long / "real.tsv")[1:]]
     train = [taught(folder, side) + [row[side == "ne"] for row in rows] for side in (source, target)]
     settings = searching(arguments) | {"split_sentences": False}
-    if arguments.no_repeat_ngram_size:
-        settings["no_repeat_ngram_size"] = arguments.no_repeat_ngram_size
+    if arguments.mbr_samples:
+        drawn = {"do_sample": True, "temperature": 0.7, "top_p": 0.9, "seed": 1, "no_repeat_ngram_size": 3}
+        settings |= drawn | {"mbr_samples": arguments.mbr_samples, "num_beams": 1}
     read = read_lines(arguments.long / "memory.long.en") if arguments.memory else sources
     texts = translator.translate(read, **settings)
     copied = look_up(sources, *train).translations
@@ -171,7 +173,7 @@ def main() -> None:
     parser.add_argument("--no-names", action="store_true")
     parser.add_argument("--long", type=Path, help="directory with the long test and the real text trained on")
     parser.add_argument("--memory", action="store_true", help="of a model that was trained on memory.tsv there")
-    parser.add_argument("--no-repeat-ngram-size", type=int, default=0, help="for the long test")
+    parser.add_argument("--mbr-samples", type=int, default=0, help="translations to draw of a line of the long test")
     arguments = parser.parse_args()
     translator, folder = toolkit.load(arguments.model), embedded("everyday")
     judge(translator, arguments, folder)

@@ -17,8 +17,8 @@ _SILENT = re.compile(r" ?\(default: (?:None|False|''|)\)")
 
 # The settings of decoding in groups, and the flags of a verb that go with them; what is not named here stands above.
 _OF_DECODING = {
-    "search and sampling": "num_beams reverse_model reverse_weight do_sample temperature top_k top_p min_p seed "
-    "num_return_sequences",
+    "search and sampling": "num_beams reverse_model reverse_weight do_sample mbr_samples temperature top_k top_p min_p "
+    "seed num_return_sequences",
     "what is written": "max_new_tokens min_new_tokens stop_strings bad_words no_repeat_ngram_size repetition_penalty "
     "past_context",
     "rarely used": "ids long_lines length_penalty early_stopping forced_eos workers batch_size quiet help",

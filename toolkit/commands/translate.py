@@ -79,6 +79,9 @@ class Translate:
     reverse_weight: float = WEIGHT
     """How much that translator counts, beside 1 for the first; best chosen on held-out sentences. Of those that ship,
     0.5 into Nepali, 0.2 into English."""
+    mbr_samples: int = 0
+    """With --do-sample: draw so many translations, and take the one that the others resemble most, by chrF (minimum
+    Bayes risk). For texts that the model hardly knows."""
     file: Path | None = None
     """Text file in UTF-8 to translate line by line; - is standard input."""
     output: Output = None
@@ -217,6 +220,7 @@ class _Work(Work):
             "batch_size": command.batch_size,
             "reverse": self._reverse,
             "reverse_weight": command.reverse_weight,
+            "mbr_samples": command.mbr_samples,
             "where": window.where,
             "first": window.spoken_before,
         }
