@@ -172,12 +172,13 @@ def main() -> None:
     parser.add_argument("--worst", type=int, default=0)
     parser.add_argument("--no-names", action="store_true")
     parser.add_argument("--long", type=Path, help="directory with the long test and the real text trained on")
-    parser.add_argument("--memory", action="store_true", help="of a model that was trained on memory.tsv there")
+    parser.add_argument("--memory", action="store_true", help="of a model of memory.tsv there: the long test alone")
     parser.add_argument("--mbr-samples", type=int, default=0, help="translations to draw of a line of the long test")
     arguments = parser.parse_args()
     translator, folder = toolkit.load(arguments.model), embedded("everyday")
-    judge(translator, arguments, folder)
-    if not arguments.no_names:
+    if not arguments.memory:
+        judge(translator, arguments, folder)
+    if not (arguments.no_names or arguments.memory):
         judge_names(translator, arguments, folder)
     if arguments.long:
         judge_long(translator, arguments, folder)

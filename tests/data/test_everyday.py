@@ -151,6 +151,21 @@ def test_real_text_is_joined_without_what_is_tested(tmp_path):
     kept = read_lines(tmp_path / "out" / "real.tsv")
     assert kept[1] == "Something else entirely.\tअर्कै कुरा।"
     assert not any(real.fold(lines[place]) in map(real.fold, kept) for place in (19, 39))
+    # What is remembered is the translation of another pair, and of a less similar one the second time.
+    subprocess.run([*command, "--memory"], capture_output=True, check=True)
+    pairs, (first, *rows) = [line.split("\t") for line in kept[1:]], read_lines(tmp_path / "out" / "memory.tsv")
+    read, targets = zip(*(row.split("\t") for row in rows), strict=True)
+    assert (first, list(targets)) == ("en\tne", [nepali for _, nepali in pairs] * 2)
+    remembered = [text.split(real.REMEMBERED) for text in read]
+    assert [english for english, _ in remembered] == [english for english, _ in pairs] * 2
+    assert all(nepali in {"", *targets} - {own} for (_, nepali), own in zip(remembered, targets, strict=True))
+    near, far = ([nepali for _, nepali in half] for half in (remembered[: len(pairs)], remembered[len(pairs) :]))
+    assert near != far
+    assert [line.split(real.REMEMBERED)[0] for line in read_lines(tmp_path / "out" / "memory.long.en")] == [
+        lines[19],
+        lines[39],
+    ]
+    assert len(read_lines(tmp_path / "out" / "memory.valid.tsv")) == len(read_lines(tmp_path / "out" / "valid.tsv"))
     missing = subprocess.run([*command[:-1], tmp_path / "none"], capture_output=True, text=True, check=False)
     assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
 

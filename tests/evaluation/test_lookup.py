@@ -85,6 +85,21 @@ def test_case_and_white_space_do_not_count_and_a_decomposed_letter_is_the_same()
     np.testing.assert_array_equal(similarity, 1)
 
 
+@given(st.lists(sentences, min_size=1, max_size=4), st.lists(sentences, min_size=1, max_size=8), st.floats(0.1, 1))
+@settings(max_examples=60)
+def test_below_a_similarity_the_nearest_of_the_others_is_found(sources, train, below):
+    index, similarity = nearest(sources, train, below)
+    for source, found, cosine in zip(sources, index, similarity, strict=True):
+        scored = [formula(source, text) for text in train]
+        others = [near for own, near in scored if own < below - 2e-5]
+        assert cosine < below
+        if others:
+            assert cosine == pytest.approx(scored[found][0], abs=2e-5)
+            assert scored[found][1] >= max(others) * (1 - 1e-4)
+        elif all(own > below + 2e-5 for own, _ in scored):
+            assert (found, cosine) == (0, 0)
+
+
 def test_nothing_in_common_but_the_space_is_hardly_similar():
     index, similarity = nearest(["xyz"], ["abc", "pqr"])
     assert (index.tolist(), similarity[0] < 0.2) == ([0], True)
