@@ -33,7 +33,7 @@ FIRST_NEPALI = {
     "धन्यवाद।": ["Thank you.", "Thanks."],
     "तपाईंको नाम के हो?": ["What's your name?", "What is your name?"],
     "शौचालय कहाँ छ?": ["Where is the toilet?", "Where's the toilet?"],
-    "मैले बुझिनँ।": ["I don't understand.", "I didn't understand."],
+    "मैले बुझिनँ।": ["I do not understand.", "I don't understand.", "I didn't understand."],
     "यसको कति पर्छ?": ["How much does it cost?", "How much is it?", "How much does this cost?"],
     "म मासु खान्न": ["I don't eat meat"],
     "बिस्तारै बोल्नुस्": ["Speak slowly", "Please speak slowly", "Talk slowly"],
