@@ -8,7 +8,7 @@
     swaps.*       the same, said of other things, and two of them as one
     grammar.*     what the grammars write: this one, and that of data/en_ne as far as it is taught there
     names.*       sentences with marks in the places of names, and with other numbers and addresses
-    spellings.*   names in both scripts, letter by letter
+    spellings.*   foreign names, and English words, in both scripts, letter by letter; nepali-spellings.* Nepali ones
     valid, test   .en and .ne are sources; .references.en and .references.ne have all translations of a line, between
                   tabs; .topics their topics
     names-test    three sentences for each of 400 names that stand nowhere else, and in .json those names
@@ -31,7 +31,7 @@ from data.en_ne import generate as en_ne
 from data.en_ne.surface import full, variant
 from data.everyday import grammar, swaps, tables
 from data.everyday.swaps import MARK
-from data.everyday.tables import Entry, HeldOut, Name
+from data.everyday.tables import FOREIGN, NEPALI, Entry, HeldOut, Name
 
 HERE = Path(__file__).parent
 SEED = 22
@@ -103,11 +103,21 @@ def with_marks(carriers: Pairs, names: Iterable[Name], pairs: Pairs) -> Pairs:
     of_latin = {name.latin: name.devanagari for name in names if said.issuperset(LATIN.findall(name.latin))}
     finder = re.compile(r"\b(" + "|".join(map(re.escape, of_latin)) + r")\b")
     for english, nepali in pairs:
+        here = all_marked = (english, nepali)
         for match in finder.finditer(english):
             spelled = [each for each in of_latin[match[0]] if nepali.count(each) == 1]
             if spelled and english.count(match[0]) == 1:
-                found.append((english.replace(match[0], MARK), nepali.replace(spelled[0], MARK)))
+                found.append(marked(here, match[0], spelled[0]))
+                all_marked = marked(all_marked, match[0], spelled[0])
+                if all_marked != found[-1]:
+                    found.append(all_marked)
     return found
+
+
+def marked(pair: tuple[str, str], latin: str, devanagari: str) -> tuple[str, str]:
+    """Put a mark that the pair does not have yet in the place of a name."""
+    mark = swaps.free_mark(pair[0])
+    return pair[0].replace(latin, mark), pair[1].replace(devanagari, mark)
 
 
 def spelling_of(devanagari: Iterable[str]) -> re.Pattern[str]:
@@ -129,15 +139,15 @@ def without_rare_names(entries: Iterable[Entry], names: Iterable[Name], others: 
     }
     found = []
     for entry in entries:
-        here = rare.keys() & {*LATIN.findall(entry.english[0])}
-        for name in here:
-            finders = re.compile(rf"\b{name}\b"), spelling_of(rare[name])
+        here = [name for name in dict.fromkeys(LATIN.findall(entry.english[0])) if name in rare]
+        for number, name in enumerate(here):
+            mark, finders = chr(ord(MARK) + number), (re.compile(rf"\b{name}\b"), spelling_of(rare[name]))
             sides = [
-                [finder.sub(MARK, text) for text in side if len(finder.findall(text)) == 1]
+                [finder.sub(mark, text) for text in side if len(finder.findall(text)) == 1]
                 for finder, side in zip(finders, entry[:2], strict=True)
             ]
             entry = Entry(*sides, entry.topic)
-        if len(here) < 2 and entry.english and entry.nepali:
+        if entry.english and entry.nepali:
             found.append(entry)
     return found
 
@@ -227,8 +237,9 @@ def texts() -> Iterator[tuple[str, str]]:
         "swaps": swaps.said_of_others(by_hand, OTHER_THINGS, random.Random(f"{SEED} swaps"))
         + swaps.joined(by_hand, len(by_hand) // 2, random.Random(f"{SEED} joined")),
         "grammar": from_grammars,
-        "names": with_marks(carriers, others, said(whole)) + with_other_numbers(said(by_hand), rng),
-        "spellings": spelled(others),
+        "names": with_marks(carriers, others, said(by_hand)) + with_other_numbers(said(by_hand), rng),
+        "spellings": spelled([name for name in others if name.kind in FOREIGN] + tables.borrowed(tested)),
+        "nepali-spellings": spelled(name for name in others if name.kind in NEPALI),
     }
     for name, pairs in kinds.items():
         pairs = kept(pairs, held)

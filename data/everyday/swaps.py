@@ -86,7 +86,7 @@ class Swaps:
             places = list(token.finditer(nepali))
             if len(places) != 1:
                 continue
-            new = old._replace(english=MARK, nepali=MARK)
+            new = old._replace(english=free_mark(english), nepali=free_mark(english))
             if not strange:
                 new = rng.choice(self._others[old.kind, old.counted])
             if new.english == old.english or new.nepali in nepali:
@@ -98,6 +98,11 @@ class Swaps:
             theirs = nepali[: place.start()] + new.nepali + place[1] + nepali[place.end() :]
             return english[: match.start()] + said + english[match.end() :], theirs
         return None
+
+
+def free_mark(english: str) -> str:
+    """Give the first mark that does not stand in a sentence."""
+    return next(mark for mark in map(chr, range(ord(MARK), ord(MARK) + 16)) if mark not in english)
 
 
 def said_of_others(entries: Iterable[Entry], times: int, rng: random.Random) -> list[tuple[str, str]]:
@@ -123,6 +128,7 @@ def joined(entries: Iterable[Entry], count: int, rng: random.Random) -> list[tup
     found = []
     for _ in range(count):
         one, two = rng.sample(short, 2)
+        two = tuple(text.replace(MARK, free_mark(one[0])) for text in two)
         english, nepali = rng.choice(CONJUNCTIONS)
         first = two[0].split()[0]
         second = two[0][0].lower() + two[0][1:] if first.lower() in known and first.split("'")[0] != "I" else two[0]

@@ -121,6 +121,14 @@ def tested_names(every: Iterable[Name], taught: set[str]) -> list[Name]:
     return chosen
 
 
+def borrowed(tested: Iterable[Name]) -> list[Name]:
+    """Read English words as Nepali writes them, but for those that are written like a name of the test."""
+    tested = list(tested)
+    held = {name.latin.lower() for name in tested} | {each for name in tested for each in name.devanagari}
+    words = (Name("word", latin, [devanagari]) for latin, devanagari in cells(HERE / "borrowed.tsv", 2))
+    return [word for word in words if held.isdisjoint((word.latin, *word.devanagari))]
+
+
 def carriers() -> list[tuple[str, str]]:
     """Read the sentences with a place for a name: {person}, {family} or {place} on both sides."""
     return [(english, nepali) for english, nepali in cells(HERE / "carriers.tsv", 2)]

@@ -12,7 +12,14 @@ import toolkit
 from toolkit.commands.train import Training
 from toolkit.errors import ConfigError
 from toolkit.recipes import translation
-from toolkit.recipes.translation import EVERYDAY_MODEL, EVERYDAY_TRAINING, Settings, keeping_marks, open_corpus
+from toolkit.recipes.translation import (
+    EVERYDAY_MODEL,
+    EVERYDAY_TRAINING,
+    SPELLINGS,
+    Settings,
+    keeping_marks,
+    open_corpus,
+)
 from toolkit.tokenization.carrying import load_spellings, mark, save_spellings
 
 
@@ -41,7 +48,7 @@ def test_the_preset_has_a_shape_and_a_training_and_no_start() -> None:
     with pytest.raises(ConfigError, match="--names spells what --carry carries over"):
         replace(recipe, carry=False, names="x").check()
     names = Training.read("translation", "program", ["--preset", "names"], "").recipe
-    assert (names.model.d_model, names.mixture, names.carry) == (128, {"everyday:spellings": 1.0}, False)
+    assert (names.model.d_model, names.mixture, names.carry) == (192, SPELLINGS, False)
 
 
 def test_a_run_has_the_pairs_that_are_given_and_a_model_of_names(tmp_path: Path, tiny_model: Path, monkeypatch) -> None:

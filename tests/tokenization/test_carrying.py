@@ -109,6 +109,7 @@ def test_more_than_there_are_marks_for_stays_and_marks_of_a_text_go():
         ("five", "५", ("five", "५")),
         ("a@b.org", "a@b.org", (mark(0), mark(0))),
         (f"{mark(0)} is 5", f"{mark(0)} ५", (f"{mark(0)} is {mark(1)}", f"{mark(0)} {mark(1)}")),
+        (f"5 {mark(0)}", f"{mark(0)} ५", (f"{mark(0)} {mark(1)}", f"{mark(1)} {mark(0)}")),  # as in the source
     ],
 )
 def test_both_sides_of_a_pair_get_the_same_marks(source, target, expected):

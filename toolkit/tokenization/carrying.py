@@ -95,7 +95,8 @@ def has_marks(text: str) -> bool:
 def masked_pair(source: str, target: str) -> tuple[str, str]:
     """Put the same marks in the places of the numbers and addresses that both sides of a pair have as often.
 
-    Marks that stand there already stay: the next ones are used.
+    Marks that stand there already stand for what they stood for. All are numbered as they come in the source, as in
+    a sentence that is to be translated.
     """
     used = len({*_MARK.findall(source)})
     found: dict[str, list[re.Match]] = {}
@@ -106,7 +107,9 @@ def masked_pair(source: str, target: str) -> tuple[str, str]:
         theirs.setdefault(match[0].translate(_TO_LATIN), []).append(match)
     same = [key for key, matches in found.items() if len(matches) == len(theirs.get(key, ()))][: MARKS - used]
     marks = {key: mark(used + number) for number, key in enumerate(same)}
-    return _replaced(source, marks), _replaced(target, marks)
+    source, target = _replaced(source, marks), _replaced(target, marks)
+    in_order = {ord(old): mark(number) for number, old in enumerate(dict.fromkeys(_MARK.findall(source)))}
+    return source.translate(in_order), target.translate(in_order)
 
 
 def _replaced(text: str, marks: dict[str, str]) -> str:
