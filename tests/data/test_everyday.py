@@ -10,10 +10,11 @@ import pytest
 
 from data.en_ne.surface import fold, fold_nepali
 from data.everyday import check, generate, real, swaps, tables
-from data.everyday.generate import MARK, without_rare_names
+from data.everyday.generate import MARK, with_marks, without_rare_names
 from data.everyday.tables import Entry, HeldOut, Name
 from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
+from toolkit.tokenization.carrying import has_marks
 
 KINDS = ("sentences", "typed", "worded", "swaps", "grammar", "names")
 
@@ -223,3 +224,41 @@ def test_a_name_that_few_sentences_have_gives_way_to_a_mark():
         Entry([f"{MARK} is old."], [f"{MARK} पुरानो छ।"], "travel"),
     ]
     assert without_rare_names(entries, names, ["Peter, Peter, Peter, Peter, Peter, Peter, Peter!"])[0] == entries[0]
+
+
+def test_each_rare_name_of_a_sentence_has_a_mark_of_its_own():
+    names = [Name("given", "Emma", ["एमा"]), Name("place", "Berlin", ["बर्लिन"]), Name("place", "Canada", ["क्यानडा"])]
+    entries = [
+        Entry(["I'm Emma from Berlin.", "Emma is from Berlin."], ["म बर्लिनकी एमा हुँ।"], "names"),
+        Entry(["I'm Emma from Canada."], ["म क्यानडाकी एमा हुँ।"], "names"),
+    ]
+    one, two = MARK, chr(ord(MARK) + 1)
+    found = without_rare_names(entries, names, ["Canada"] * 9)
+    assert found == [
+        Entry([f"I'm {one} from {two}.", f"{one} is from {two}."], [f"म {two}की {one} हुँ।"], "names"),
+        Entry([f"I'm {one} from Canada."], [f"म क्यानडाकी {one} हुँ।"], "names"),
+    ]
+    assert with_marks([], names, generate.said(found)) == [(f"I'm {one} from {two}.", f"म {two}की {one} हुँ।")]
+    several = with_marks([], names, [("I'm Emma from Berlin.", "म बर्लिनकी एमा हुँ।")])
+    assert several == [
+        (f"I'm {one} from Berlin.", f"म बर्लिनकी {one} हुँ।"),
+        (f"I'm Emma from {one}.", f"म {one}की एमा हुँ।"),
+        (f"I'm {one} from {two}.", f"म {two}की {one} हुँ।"),
+    ]
+
+
+def test_what_is_joined_does_not_share_a_mark():
+    entries = [
+        Entry([f"{MARK} sleeps."], [f"{MARK} सुत्छ।"], "names"),
+        Entry([f"I see {MARK}."], [f"म {MARK} देख्छु।"], "names"),
+    ]
+    for english, nepali in swaps.joined(entries, 20, random.Random(0)):
+        assert sorted(filter(has_marks, english)) == sorted(filter(has_marks, nepali)) == [MARK, chr(ord(MARK) + 1)]
+
+
+def test_no_word_is_borrowed_that_is_written_like_a_name_of_the_test():
+    (name,) = tables.borrowed([])[:1]
+    others = tables.borrowed([Name("given", "Else", name.devanagari)])
+    assert name not in others
+    assert len(others) > 3000
+    assert all(each.devanagari != name.devanagari for each in others)
