@@ -10,7 +10,7 @@ import pytest
 
 from data.en_ne.surface import fold, fold_nepali
 from data.everyday import check, generate, real, swaps, tables
-from data.everyday.generate import MARK, with_marks, without_rare_names
+from data.everyday.generate import FEW, MARK, with_marks, without_rare_names
 from data.everyday.tables import Entry, HeldOut, Name
 from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
@@ -223,7 +223,7 @@ def test_a_name_that_few_sentences_have_gives_way_to_a_mark():
         entries[1],
         Entry([f"{MARK} is old."], [f"{MARK} पुरानो छ।"], "travel"),
     ]
-    assert without_rare_names(entries, names, ["Peter, Peter, Peter, Peter, Peter, Peter, Peter!"])[0] == entries[0]
+    assert without_rare_names(entries, names, ["Peter!"] * FEW)[0] == entries[0]
 
 
 def test_each_rare_name_of_a_sentence_has_a_mark_of_its_own():
@@ -233,7 +233,7 @@ def test_each_rare_name_of_a_sentence_has_a_mark_of_its_own():
         Entry(["I'm Emma from Canada."], ["म क्यानडाकी एमा हुँ।"], "names"),
     ]
     one, two = MARK, chr(ord(MARK) + 1)
-    found = without_rare_names(entries, names, ["Canada"] * 9)
+    found = without_rare_names(entries, names, ["Canada"] * FEW)
     assert found == [
         Entry([f"I'm {one} from {two}.", f"{one} is from {two}."], [f"म {two}की {one} हुँ।"], "names"),
         Entry([f"I'm {one} from Canada."], [f"म क्यानडाकी {one} हुँ।"], "names"),

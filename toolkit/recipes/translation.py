@@ -78,7 +78,7 @@ EVERYDAY_TRAINING = TrainingConfig(
     warmup=200,
     validate_every=1500,
     subword_alpha=0.3,
-    best_by="loss",
+    best_by="chrf",
 )
 # Its kinds of pairs, and how often each is seen in an epoch; what was typed in a hurry is only read.
 _BOTH = {"everyday:sentences": 3.0, "everyday:swaps": 1.0, "everyday:grammar": 1.0, "everyday:names": 2.0}
