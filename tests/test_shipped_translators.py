@@ -15,10 +15,13 @@ from toolkit.evaluation import bleu_chrf, matches
 # What any of these may become: the register of the corpus, in its several wordings.
 FIRST = {
     "Hello": ["नमस्ते"],
-    "How are you?": ["तपाईंलाई कस्तो छ?"],
+    "How are you?": ["तपाईंलाई कस्तो छ?", "तपाईं कस्तो हुनुहुन्छ?"],
     "Thank you.": ["धन्यवाद।"],
     "What is your name?": ["तपाईंको नाम के हो?"],
     "My name is John and I am from America.": ["मेरो नाम जोन हो र म अमेरिकाबाट हुँ।"],
+    "My name is Emma.": ["मेरो नाम एमा हो।"],
+    "My name is Tom and I'm from Canada.": ["मेरो नाम टम हो र म क्यानडाबाट हुँ।"],
+    "I'm Lukas and I live in Berlin.": ["म लुकास हुँ र म बर्लिनमा बस्छु।"],
     "where is the bathroom": ["बाथरुम कहाँ छ", "शौचालय कहाँ छ"],
     "I don't understand.": ["मैले बुझिनँ।", "म बुझ्दिनँ।"],
     "How much is this?": ["यसको कति हो?", "यसको कति पर्छ?", "यो कति हो?"],
