@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from itertools import chain
 from typing import NamedTuple
 
 from data.en_ne import nouns
@@ -122,11 +123,11 @@ def near_ones(texts: list[str]) -> int:
     for place, (text, grams) in enumerate(zip(texts, every, strict=True)):
         rarer = sorted(grams, key=lambda gram: (seen[gram], gram))[: (len(grams) + 1) // 2 + EXTRA]
         lengths = range(int(len(text) * NEAR / (2 - NEAR)), int(len(text) * (2 - NEAR) / NEAR) + 1)
-        met: Counter[int] = Counter()
+        near = (places[gram].keys() & lengths for gram in rarer)
+        met = Counter(
+            chain.from_iterable(places[gram][one] for gram, those in zip(rarer, near, strict=True) for one in those)
+        )
         for gram in rarer:
-            for length, those in places[gram].items():
-                if length in lengths:
-                    met.update(those)
             places[gram][len(text)].append(place)
         needed = min(EXTRA, len(grams) // 2) + 1
         others = (other for other, times in met.items() if times >= needed)
