@@ -65,12 +65,16 @@ JOINERS = re.compile(r"[\u200b\u200c]|(?<!र्)\u200d")
 
 
 class Report(NamedTuple):
-    """How various sentences are: their number, and those that are distinct, near, and alike in their beginning."""
+    """How various sentences are: their number, and those that are distinct, near, and alike in their beginning.
+
+    `near` is of the `compared` ones.
+    """
 
     rows: int
     pairs: int
     masked: int
     near: int
+    compared: int
     beginnings: list[tuple[str, int]]
 
 
@@ -109,35 +113,37 @@ def known_nouns() -> set[str]:
     return found | {plural(word) for word in found}
 
 
-def near_ones(texts: list[str]) -> int:
-    """Count the texts that one before them is similar to, above NEAR.
+def near_ones(texts: list[str], one_in: int = 1) -> int:
+    """Count the texts that one before them is similar to, above NEAR; only one text in `one_in` is looked at.
 
     Above 0.9, nine letters in ten are in common, and of the n-grams of either still more than half. So of their rarer
     halves and EXTRA more, EXTRA + 1 are in common: only such texts are compared, and of these those of about the same
     length.
     """
-    every = [{text[begin : begin + LETTERS] for begin in range(max(1, len(text) - LETTERS + 1))} for text in texts]
-    seen = Counter(gram for grams in every for gram in grams)
+    all_grams = [{text[begin : begin + LETTERS] for begin in range(max(1, len(text) - LETTERS + 1))} for text in texts]
+    seen = Counter(gram for grams in all_grams for gram in grams)
     places: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))  # by n-gram and length
-    count = 0
-    for place, (text, grams) in enumerate(zip(texts, every, strict=True)):
-        rarer = sorted(grams, key=lambda gram: (seen[gram], gram))[: (len(grams) + 1) // 2 + EXTRA]
+
+    def is_near(text: str, grams: set[str], rarer: list[str]) -> bool:
         lengths = range(int(len(text) * NEAR / (2 - NEAR)), int(len(text) * (2 - NEAR) / NEAR) + 1)
-        near = (places[gram].keys() & lengths for gram in rarer)
-        met = Counter(
-            chain.from_iterable(places[gram][one] for gram, those in zip(rarer, near, strict=True) for one in those)
-        )
-        for gram in rarer:
-            places[gram][len(text)].append(place)
+        near = [places[gram][length] for gram in rarer for length in places[gram].keys() & lengths]
+        met = Counter(chain.from_iterable(near))
         needed = min(EXTRA, len(grams) // 2) + 1
         others = (other for other, times in met.items() if times >= needed)
-        alike = (texts[other] for other in others if len(grams & every[other]) > len(grams) / 2)
-        count += any(SequenceMatcher(None, text, other, autojunk=False).ratio() > NEAR for other in alike)
+        alike = (texts[other] for other in others if len(grams & all_grams[other]) > len(grams) / 2)
+        return any(SequenceMatcher(None, text, other, autojunk=False).ratio() > NEAR for other in alike)
+
+    count = 0
+    for place, (text, grams) in enumerate(zip(texts, all_grams, strict=True)):
+        rarer = sorted(grams, key=lambda gram: (seen[gram], gram))[: (len(grams) + 1) // 2 + EXTRA]
+        count += (place + 1) % one_in == 0 and is_near(text, grams, rarer)
+        for gram in rarer:
+            places[gram][len(text)].append(place)
     return count
 
 
-def report(entries: list[Entry]) -> Report:
-    """Count what there is, by the first English wording of every pair."""
+def report(entries: list[Entry], one_in: int = 1) -> Report:
+    """Count what there is, by the first English wording of every pair; neighbours of one sentence in `one_in`."""
     firsts = [fold(entry.english[0]) for entry in entries]
     names, things = {name.latin.lower() for name in tables.names()}, known_nouns()
     four = Counter(" ".join(text.split()[:4]) for text in firsts if len(text.split()) > 3)
@@ -145,7 +151,8 @@ def report(entries: list[Entry]) -> Report:
         len(entries),
         sum(len(entry.english) * len(entry.nepali) for entry in entries),
         len({masked(text, names, things) for text in firsts}),
-        near_ones(firsts),
+        near_ones(firsts, one_in),
+        len(firsts) // one_in,
         four.most_common(5),
     )
 

@@ -219,11 +219,10 @@ def texts() -> Iterator[tuple[str, str]]:
     whole, tests = tables.sentences(), {name: tables.held_out(name) for name in ("valid", "test")}
     known = [entry for entries in tests.values() for entry in entries]
     from_grammars = taught_by_en_ne() + grammar.pairs()
-    taught = Counter(
-        word for pair in said(whole) + worded(whole) + from_grammars for text in pair for word in tables.words(text)
-    )
+    every = chain.from_iterable(said(whole) + worded(whole) + from_grammars)
+    taught = set(chain.from_iterable(map(tables.words, dict.fromkeys(every))))
     names = tables.names()
-    tested = tables.tested_names(names, set(taught))
+    tested = tables.tested_names(names, taught)
     held = HeldOut(known, tested)
     rng = random.Random(f"{SEED} names")
     carriers = tables.carriers()

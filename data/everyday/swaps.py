@@ -64,10 +64,11 @@ class Swaps:
         for thing in every:
             self._by_english.setdefault(thing.english, thing)
             self._others[thing.kind, thing.counted].append(thing)
-        longest = sorted(self._by_english, key=len, reverse=True)
-        self._finder = re.compile(
-            r"(?<![\w'-])(?:(an?) )?(" + "|".join(map(re.escape, longest)) + r")(?![\w'-])", re.IGNORECASE
-        )
+        by_letter = defaultdict(list)  # the search tries one alternative after the other: few, where letters come first
+        for noun in sorted(self._by_english, key=len, reverse=True):
+            by_letter[noun[0].lower()].append(re.escape(noun[1:]))
+        any_noun = "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in by_letter.items())
+        self._finder = re.compile(rf"(?<![\w'-])(?:(an?) )?({any_noun})(?![\w'-])", re.IGNORECASE)
 
     def of(self, english: str, nepali: str, rng: random.Random, strange: bool = False) -> tuple[str, str] | None:
         """Say a pair again with one other noun; None where it has none that can be exchanged.

@@ -89,8 +89,10 @@ class HeldOut:
 
 def words(text: str) -> list[str]:
     """List the words of a text in lower case, and those that they begin with where they are possessive."""
-    found = (word.strip(".-") for word in _WORD.findall(text.lower()))
-    return [part for word in found for part in {word.strip("'’.-"), word[:-2] if word.endswith(_OWNERS) else word}]
+    found = [word.strip(".-") for word in _WORD.findall(text.lower())]
+    if "'" not in text and "’" not in text:
+        return found
+    return [part for word in found for part in (word.strip("'’.-"), word[:-2] if word.endswith(_OWNERS) else word)]
 
 
 def names() -> list[Name]:

@@ -29,9 +29,9 @@ def pairs(folder: Path, kind: str) -> list[tuple[str, str]]:
 
 
 def test_the_sentences_are_no_template_filled_in():
-    found = check.report(tables.sentences())
+    found = check.report(tables.sentences(), one_in=5)  # neighbours take seconds: a sample has the same share
     assert found.masked > 0.9 * found.rows
-    assert found.near < 0.05 * found.rows
+    assert found.near < 0.05 * found.compared
     assert found.beginnings[0][1] < 0.01 * found.rows
 
 
@@ -63,7 +63,8 @@ def test_templates_filled_in_would_be_found():
     words = ["book", "pen", "table", "chair", "window", "door"]
     filled = check.report([Entry([f"Where is the {word}?"], ["?"], "x") for word in words])
     assert (filled.rows, filled.masked, filled.beginnings[0][0]) == (6, 1, "where is the book")
-    assert check.near_ones(["where is the red book", "where is the red books", "it rains"]) == 1
+    three = ["where is the red book", "where is the red books", "it rains"]
+    assert [check.near_ones(three, one_in) for one_in in (1, 2, 3)] == [1, 1, 0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
