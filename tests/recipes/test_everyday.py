@@ -52,7 +52,7 @@ def test_the_preset_has_a_shape_and_a_training_and_no_start() -> None:
 
 
 def test_a_run_has_the_pairs_that_are_given_and_a_model_of_names(tmp_path: Path, tiny_model: Path, monkeypatch) -> None:
-    monkeypatch.setattr(translation, "EVERYDAY", {"everyday:typed": 2.0})
+    monkeypatch.setattr(translation, "EVERYDAY", {"everyday:names": 2.0})
     speller = shutil.copytree(tiny_model, tmp_path / "speller")
     (speller / "training").mkdir()  # as in the checkpoint of a run
     save_spellings(speller, [("j o h n", "ज ो न"), ("a n n", "ए न"), ("a n n", "आ न")])
@@ -80,7 +80,7 @@ def test_a_run_has_the_pairs_that_are_given_and_a_model_of_names(tmp_path: Path,
     assert pickle.loads(pickle.dumps(translator)).spellings == translator.spellings == {"john": "जोन", "ann": "एन"}
     report = json.loads((Path(run.path) / "data" / "corpus.json").read_text())
     weights = {Path(each["name"]).name: each["weight"] for each in report["sources"] if each["split"] == "train"}
-    assert weights == {"own.tsv": 0.5, "everyday:typed": 2.0}
+    assert weights == {"own.tsv": 0.5, "everyday:names": 2.0}
     goes_on(tmp_path, Path(run.path) / "step-000001")
 
 
