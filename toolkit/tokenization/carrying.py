@@ -52,14 +52,22 @@ _VERB = re.compile(
 )
 _ENDINGS = ("s", "es", "d", "ed", "ing", "er", "r", "ers", "est", "st", "ly", "y", "ness", "less", "ful", "n", "en")
 _PLURAL = "s", "es"
-_LONG, _LETTERS = 7, "abcdefghijklmnopqrstuvwxyz"  # of a word that is typed wrongly: shorter ones resemble too many
+_DOUBLING = "ed", "ing", "er", "ers", "est", "y", "en"  # before them a short stem doubles its last letter: big, bigger
+# Of words typed wrongly: those of less than 5 letters are like too many names (jean, jeans), with a letter too many 7.
+_SHORTEST, _LONG, _LETTERS = 5, 7, "abcdefghijklmnopqrstuvwxyz"
+_DOUBLES = re.compile("[^aeiou]*[aeiou][^aeiouwxy]")  # such a stem
 _INSIDE = re.compile(r"[\w,;][’']?\s+$")  # what stands before a word that does not begin a sentence
 
 
 # Letters that are typed for one another, and those that are left out, in the spelling that all of them share.
 _TYPED = str.maketrans("ीूईऊशषवणयङञळऐऔ", "िुइउससबनएननलएओ", "ँं‍्ः")
-_SAID = (("नुहोस", "नुस"), ("हरू", "हरु"), ("्य", "े"), ("क्ष", "छ"), ("ज्ञ", "ग"), ("ृ", "रि"), ("ै", "े"), ("ौ", "ो"))
+_LENGTHS = str.maketrans("ीूईऊ", "िुइउ")
+_SAID = (
+    ("नुहोस", "नुस"), ("नुहुन", "नुन"), ("हरू", "हरु"), ("्य", "े"), ("क्ष", "छ"), ("ज्ञ", "ग"), ("ृ", "रि"), ("ै", "े"), ("ौ", "ो"),
+)  # fmt: skip
 
+# Participles as they are said: आको for आएको, गरिराको for गरिरहेको.
+_CLIPPED = re.compile("(?:^(?P<verb>आ|खा|पा|ल्या)|^(?P<short>भ|ग)ा|(?<=ि)(?P<going>रा))(?=क[ोाी])")
 
 # Short forms of messages; those of one or two letters only in lower case, for R and UR may be a name.
 _SHORT = {
@@ -121,6 +129,11 @@ def with_one_nasal(word: str) -> str:
     return word.replace("ं", "ँ").replace("\u200d", "")
 
 
+def with_one_length(word: str) -> str:
+    """Give what spellings of a Nepali word have in common that differ in the length of a vowel too: जाउँ, जाऊँ."""
+    return with_one_nasal(word).translate(_LENGTHS)
+
+
 def with_one_sound(word: str) -> str:
     """Give what most spellings of a Nepali word have in common: short vowels for long ones, a letter for each sound."""
     for one, other in _SAID:
@@ -128,7 +141,11 @@ def with_one_sound(word: str) -> str:
     return word.translate(_TYPED)
 
 
-_SPELLINGS_OF = with_one_nasal, with_one_sound  # the nearest first
+_SPELLINGS_OF = with_one_nasal, with_one_length, with_one_sound  # the nearest first
+
+
+def _in_full(clipped: re.Match) -> str:
+    return "रहे" if clipped["going"] else (clipped["verb"] or clipped["short"]) + "ए"
 
 
 def words_of_text(text: str) -> list[str]:
@@ -226,6 +243,8 @@ class Carrier:
                 return "", word
             meant = self._meant(word) if word.islower() else ""  # a name has a capital
             return ("", meant) if meant else (word, "")
+        if (full := _CLIPPED.sub(_in_full, word)) in self.known:
+            return "", full
         stems = [word]
         for _ in range(3):
             stem = stems[-1]
@@ -254,24 +273,25 @@ class Carrier:
         return tables
 
     def _is_form(self, word: str, endings: tuple[str, ...] = _ENDINGS) -> bool:
-        """Say if an English word is a known one with an ending: s, ed, ing, er, ly and the like."""
-        stems = {word[: -len(ending)] for ending in endings if word.endswith(ending)} - {""}
-        stems |= {stem[:-1] for stem in stems if len(stem) > 2 and stem[-1] == stem[-2]}  # stopped, bigger
-        stems |= {stem + "e" for stem in stems} | {stem[:-1] + "y" for stem in stems if stem.endswith("i")}
-        return not self.known.isdisjoint(stem for stem in stems if len(stem) > 2)
+        """Say if an English word is a known one with an ending: s, ed, ing, er, ly and the like; Peter is no pet."""
+        stems = {(word[: -len(ending)], ending) for ending in endings if word.endswith(ending) and word != ending}
+        doubled = {stem[:-1] for stem, _ in stems if len(stem) > 2 and stem[-1] == stem[-2]}  # stopped, bigger
+        open_to = {stem for stem, ending in stems if ending not in _DOUBLING or not _DOUBLES.fullmatch(stem)}
+        changed = {stem + "e" for stem, _ in stems} | {stem[:-1] + "y" for stem, _ in stems if stem.endswith("i")}
+        return not self.known.isdisjoint(stem for stem in open_to | doubled | changed if len(stem) > 2)
 
     def _meant(self, word: str) -> str:
-        """Find the known word that a long one is in a hurry: a letter is left out or too many, or two are exchanged.
+        """Find the known word that one is in a hurry: a letter is left out or two are exchanged, or one is too many.
 
         A letter for another is not looked for: names differ so from words. "" where there is none, or more than one.
         """
-        if len(word) < _LONG:
+        if len(word) < _SHORTEST:
             return ""
         ends = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]  # the first letter is right
-        found = {begin + end[1:] for begin, end in ends} | {
-            begin + one + end for begin, end in ends for one in _LETTERS
-        }
+        found = {begin + one + end for begin, end in ends for one in _LETTERS}
         found |= {begin + end[1::-1] + end[2:] for begin, end in ends}
+        if len(word) >= _LONG:
+            found |= {begin + end[1:] for begin, end in ends}
         known = self.known & found
         return next(iter(known)) if len(known) == 1 else ""
 
