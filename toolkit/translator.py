@@ -123,7 +123,7 @@ class Translator(TranslationReader):
         workers: the number of processes that share the texts (1). More than one are started when they are first asked
             for, with the model as it is then, and wait for more until the translator goes or `close` is called. They
             change the time it takes, not the result.
-        reverse, reverse_weight: a translator of the other direction, and how much it counts (0.5): of what the beams
+        reverse, reverse_weight: a translator of the other direction, and how much it counts (0.2): of what the beams
             find (8 unless more than one are asked for), what both think best is taken (see `noisy_channel`).
         mbr_samples: with do_sample, draw so many and take the one that the others resemble most (see `minimum_risk`).
         where, first: for parts of a longer input: a function that names a text in an error, by its number from 1; and

@@ -24,6 +24,7 @@ from toolkit.confidence import by_tenths
 from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
 from toolkit.evaluation import bleu_chrf, compare, look_up, matches, sentence_statistics
+from toolkit.noisy_channel import WEIGHT
 
 KINDS = ("sentences", "typed", "worded", "swaps", "grammar", "names")
 # Letters that people write for one another in names: long and short vowels, the two rows of t and d, nasals.
@@ -168,7 +169,7 @@ def main() -> None:
     parser.add_argument(
         "--reverse-model", type=toolkit.load, help="translator of the other direction, to choose by both"
     )
-    parser.add_argument("--reverse-weight", type=float, default=0.5, help="and how much that counts")
+    parser.add_argument("--reverse-weight", type=float, default=WEIGHT, help="and how much that counts")
     parser.add_argument("--worst", type=int, default=0)
     parser.add_argument("--no-names", action="store_true")
     parser.add_argument("--long", type=Path, help="directory with the long test and the real text trained on")

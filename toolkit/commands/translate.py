@@ -77,8 +77,8 @@ class Translate:
     """Translator of the other direction: of what the beams find, 8 unless you say, take what it thinks best, too. That
     is better, and takes about sixteen times as long as without. auto: the other one of en-ne and ne-en."""
     reverse_weight: float = WEIGHT
-    """How much that translator counts, beside 1 for the first; best chosen on held-out sentences. Of those that ship,
-    0.5 into Nepali, 0.2 into English."""
+    """How much that translator counts, beside 1 for the first; best chosen on held-out sentences. The default is best
+    of those that ship."""
     mbr_samples: int = 0
     """With --do-sample: draw so many translations, and take the one that the others resemble most, by chrF (minimum
     Bayes risk). For texts that the model hardly knows."""
