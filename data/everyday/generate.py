@@ -231,7 +231,8 @@ def texts() -> Iterator[tuple[str, str]]:
     by_hand = without_rare_names(filter(itemgetter(0), free), others, (english for english, _ in from_grammars))
     kinds = {
         "sentences": said(by_hand),
-        "typed": typed(by_hand, random.Random(f"{SEED} typed")),
+        "typed": typed(by_hand, random.Random(f"{SEED} typed"))
+        + swaps.run_on(by_hand, len(by_hand) // 6, random.Random(f"{SEED} run on")),
         "worded": worded(by_hand),
         "swaps": swaps.said_of_others(by_hand, OTHER_THINGS, random.Random(f"{SEED} swaps"))
         + swaps.joined(by_hand, len(by_hand) // 2, random.Random(f"{SEED} joined")),

@@ -29,6 +29,7 @@ CONJUNCTIONS = ("and", "र"), ("but", "तर"), ("so", "त्यसैले"
 WITH_COMMA = "तर", "त्यसैले"  # in front of which both languages have one
 MARK = "\ue000"  # stands for what is carried over: see toolkit/tokenization/carrying.py
 SHORT = 7  # words of a statement that is joined to another
+IN_A_BREATH = 10  # words of a sentence that is typed with others, without marks
 POSTPOSITIONS = ("", "मा", "को", "का", "की", "लाई", "ले", "बाट", "सँग", "सम्म", "तिर", "नजिक", "पनि", "भित्र", "बाहिर")
 
 
@@ -135,4 +136,25 @@ def joined(entries: Iterable[Entry], count: int, rng: random.Random) -> list[tup
         second = two[0][0].lower() + two[0][1:] if first.lower() in known and first.split("'")[0] != "I" else two[0]
         comma = "," if nepali in WITH_COMMA else ""
         found.append((f"{one[0][:-1]}{comma} {english} {second}", f"{one[1][:-1]}{comma} {nepali} {two[1]}"))
+    return found
+
+
+def run_on(entries: Iterable[Entry], count: int, rng: random.Random) -> list[tuple[str, str]]:
+    """Type two sentences or three in one breath, small and with a comma or nothing between: to be read alone."""
+    short = [
+        (english, entry.nepali[0])
+        for entry in entries
+        for english in entry.english
+        if re.fullmatch(r"[^.?!–]+[.?!]", english) and len(english.split()) <= IN_A_BREATH
+    ]
+    found = []
+    for _ in range(count):
+        read, written = "", ""
+        for number, (english, nepali) in enumerate(rng.sample(short, rng.choice((2, 2, 3)))):
+            mark = free_mark(read)
+            text = english[:-1].replace(MARK, mark)
+            text = text if rng.random() < 0.3 else text.lower()
+            read += (rng.choice((", ", " ", " and ")) if number else "") + text
+            written += (" " if number else "") + nepali.replace(MARK, mark)
+        found.append((read.replace("'", "") if rng.random() < 0.3 else read, written[:-1]))
     return found
