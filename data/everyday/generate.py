@@ -3,7 +3,7 @@
     python -m data.everyday.generate              write the files next to this program; see data/command.py
 
     sentences.*   what is written by hand: every English wording with the first Nepali one
-    typed.*       the same, as people type English who are in a hurry: to be read, not to be written
+    typed.*       the same, as people type English in a hurry, some in one breath: to be read, not to be written
     worded.*      further Nepali wordings with the first English one: to be read, not to be written
     swaps.*       the same, said of other things, and two of them as one
     grammar.*     what the grammars write: this one, and that of data/en_ne as far as it is taught there

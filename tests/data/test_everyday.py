@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -208,6 +209,28 @@ def test_two_statements_become_one_and_keep_what_they_say():
     assert ("I know, but it rains a lot.", "मलाई थाहा छ, तर धेरै पानी पर्छ।") in found
     assert ("It rains a lot because I know.", "धेरै पानी पर्छ किनभने मलाई थाहा छ।") in found
     assert len(found) == 2 * len(swaps.CONJUNCTIONS)
+
+
+def test_several_sentences_are_typed_in_one_breath_and_all_of_them_translated():
+    entries = [
+        Entry(["I don't know.", "No idea."], ["मलाई थाहा छैन।", "थाहा छैन।"], "x"),
+        Entry(["Is it far?"], ["के टाढा छ?"], "x"),
+        Entry([f"{MARK} is here."], [f"{MARK} यहाँ छ।"], "names"),
+        Entry(["Yes. Come in."], ["हो। भित्र आउनुहोस्।"], "x"),  # is two already
+        Entry(["It is " + "very " * 9 + "far."], ["धेरै टाढा छ।"], "x"),  # too long for one breath
+    ]
+    found = swaps.run_on(entries, 400, random.Random(1))
+    assert {len(re.findall("[।?]", nepali)) + 1 for _, nepali in found} == {2, 3}
+    for english, nepali in found:
+        assert english[-1] not in ".?"
+        assert nepali[-1] not in "।?"
+        assert "very" not in english
+        assert "Come" not in english
+        assert sorted(filter(has_marks, english)) == sorted(filter(has_marks, nepali))
+        assert ("far" in english) == ("के टाढा छ" in nepali)
+        assert "। थाहा" not in nepali
+    assert {"i dont know and is it far", "No idea, Is it far"} <= {english for english, _ in found}
+    assert dict(found)["is it far i don't know"] == "के टाढा छ? मलाई थाहा छैन"
 
 
 def test_a_name_that_few_sentences_have_gives_way_to_a_mark():
