@@ -163,6 +163,25 @@ def test_what_is_said_in_short_is_read_in_full_where_that_is_known():
     assert knowing.masked("भाको हुनुन्छ") == Masked("भएको हुनुहुन्छ", [])
 
 
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("दाल मा नुन", "दालमा नुन"),
+        ("साथी हरु लाई", "साथीहरूलाई"),
+        ("साथी हरुको काठमाडौं  मा", "साथीहरुको काठमाडौंमा"),
+        ("आमा मामा 5 मा", f"आमा मामा {mark(0)} मा"),  # an uncle; and numbers stand alone
+        ("उठ्नु पर्छ, आउनु हुन्छ", "उठ्नुपर्छ, आउनुहुन्छ"),
+        ("उठ्नु हुँदैन", "उठ्नु हुँदैन"),
+        ("आउनु भाको", "आउनुभएको"),
+        ("राम को साथी", "रामको साथी"),
+        ("राम को हो? राम को आउँछ? साथी को साथी", "राम को हो? राम को आउँछ? साथी को साथी"),  # who; साथीको is not known
+    ],
+)
+def test_what_is_typed_apart_is_read_together(typed, read):
+    known = "दाल नुन साथी साथीहरुको काठमाडौं राम रामको आमा मामा उठ्नु उठ्नुपर्छ आउनुहुन्छ आउँछ हुँदैन आउनुभएको हरुको हो को मा"
+    assert Carrier.of([known], ["Latin"]).masked(typed).text == read
+
+
 def test_a_word_that_could_be_two_known_ones_is_carried_over():
     assert READS_NEPALI.masked("दिण").items == [Carried("दिण", True)]  # दिन or दीन
 

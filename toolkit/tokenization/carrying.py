@@ -10,8 +10,8 @@ its script. A mark is a letter of Unicode's private use area, which no text has.
 
 Words are unknown where the sentences that a translator was trained on do not have them, nor a form of them that rules
 know: endings in English, postpositions and endings of verbs in Nepali. Nepali is typed in many spellings (दिनुस् for
-दिनुहोस्, तपाइ for तपाईं): an unknown word that is one of a single known one is read as that. So are the short forms of
-English messages (u, pls).
+दिनुहोस्, तपाइ for तपाईं): an unknown word that is one of a single known one is read as that, and what is typed apart
+(दाल मा, उठ्नु पर्छ) together. So are the short forms of English messages (u, pls).
 """
 
 import os
@@ -67,7 +67,22 @@ _SAID = (
 )  # fmt: skip
 
 # Participles as they are said: आको for आएको, गरिराको for गरिरहेको.
-_CLIPPED = re.compile("(?:^(?P<verb>आ|खा|पा|ल्या)|^(?P<short>भ|ग)ा|(?<=ि)(?P<going>रा))(?=क[ोाी])")
+_CLIPPED = re.compile("(?:^(?P<verb>आ|खा|पा|ल्या)|(?:^|(?<=नु))(?P<short>भ|ग)ा|(?<=ि)(?P<going>रा))(?=क[ोाी])")
+
+_PLURAL_TYPED = re.compile("(?<=.)हरु(?=(?:को|का|की|ला[ईइ]|ले|मा|बाट|स[ँं]ग|सम्म)?$)")
+
+# What is typed apart and belongs together: दाल मा, साथी हरु, उठ्नु पर्छ, but not बस्नु हुँदैन. Of को, "who" too, see below.
+_APART = re.compile(
+    "(?<=[\u0900-\u0963])[ ]+(?!मामा)(?=(?:मा|ला[ईइ]|ले|बाट|स[ँं]ग|सम्म|हर[ूु])"
+    "(?:को|का|की|लाई|ले|मा|बाट|सँग)?(?![\u0900-\u0963]))"
+    "|(?<=नु)[ ]+(?=पर्|हुन्|भयो|भए|भा[कए]|होस्|होला)"
+)
+_OF_APART = re.compile(
+    "(?<![\u0900-\u0963])(?P<whose>[\u0900-\u0963]+)(?<![ोे]) (?P<of>क[ोाी]) (?=(?P<next>[\u0900-\u0963]+))"
+)
+_NOT_OWNED = re.compile(
+    "(?:को|हो|होला|हौ|हुँ|हुन्|छ.{0,2}|थि.*|पनि|[आगभ]यो|.+न|बन्द|सफा|यात्रा|मर्मत|प्रयोग|सुरु)$"
+)  # behind a "who"
 
 # Short forms of messages; those of one or two letters only in lower case, for R and UR may be a name.
 _SHORT = {
@@ -200,7 +215,7 @@ class Carrier:
                 items.append(Carried(*key))
             return mark(places[key]) + rest
 
-        return Masked(_PART.sub(replaced, _MARK.sub("", normal_form(text))), items)
+        return Masked(_PART.sub(replaced, self._together(_MARK.sub("", normal_form(text)))), items)
 
     def restored(self, text: str, items: list[Carried], spell: Callable[[str], str] | None = None) -> str:
         """Put back what marks stand for; spell: writes a word in the other script.  A mark of nothing is left out."""
@@ -230,6 +245,16 @@ class Carrier:
             inside and word[0].isupper() and word.lower() not in self.known and not self._is_form(word.lower(), _PLURAL)
         )
 
+    def _together(self, text: str) -> str:
+        """Join the endings of Nepali words that are typed apart: राम को भाइ, but not "who" in यहाँ को आउँछ."""
+
+        def owned(match: re.Match) -> str:
+            whose = match["whose"] + match["of"]
+            free = _NOT_OWNED.match(match["next"]) or _VERB.search(match["next"]) or whose not in self.known
+            return match[0] if free else whose + " "
+
+        return _OF_APART.sub(owned, _APART.sub("", text))
+
     def _unknown(self, word: str) -> tuple[str, str]:
         """Divide a word that is not known into what is strange and what follows it.
 
@@ -245,6 +270,7 @@ class Carrier:
             return ("", meant) if meant else (word, "")
         if (full := _CLIPPED.sub(_in_full, word)) in self.known:
             return "", full
+        word = _PLURAL_TYPED.sub("हरू", word)
         stems = [word]
         for _ in range(3):
             stem = stems[-1]
