@@ -3,8 +3,8 @@
     python -m data.everyday.generate              write the files next to this program; see data/command.py
 
     sentences.*   what is written by hand: every English wording with the first Nepali one
-    typed.*       the same, as people type English in a hurry, some in one breath: to be read, not to be written
-    worded.*      further Nepali wordings with the first English one: to be read, not to be written
+    typed.*       the same, as people type English in a hurry, two or three in one breath: to be read, not to be written
+    worded.*      further Nepali wordings with the first English one, some in one breath: to be read, not to be written
     swaps.*       the same, said of other things, and two of them as one
     grammar.*     what the grammars write: this one, and that of data/en_ne as far as it is taught there
     names.*       sentences with marks in the places of names, and with other numbers and addresses
@@ -233,7 +233,8 @@ def texts() -> Iterator[tuple[str, str]]:
         "sentences": said(by_hand),
         "typed": typed(by_hand, random.Random(f"{SEED} typed"))
         + swaps.run_on(by_hand, len(by_hand) // 6, random.Random(f"{SEED} run on")),
-        "worded": worded(by_hand),
+        "worded": worded(by_hand)
+        + swaps.run_on(by_hand, len(by_hand) // 12, random.Random(f"{SEED} run on in Nepali"), nepali=True),
         "swaps": swaps.said_of_others(by_hand, OTHER_THINGS, random.Random(f"{SEED} swaps"))
         + swaps.joined(by_hand, len(by_hand) // 2, random.Random(f"{SEED} joined")),
         "grammar": from_grammars,

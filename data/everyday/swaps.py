@@ -139,22 +139,25 @@ def joined(entries: Iterable[Entry], count: int, rng: random.Random) -> list[tup
     return found
 
 
-def run_on(entries: Iterable[Entry], count: int, rng: random.Random) -> list[tuple[str, str]]:
-    """Type two sentences or three in one breath, small and with a comma or nothing between: to be read alone."""
-    short = [
-        (english, entry.nepali[0])
-        for entry in entries
-        for english in entry.english
-        if re.fullmatch(r"[^.?!–]+[.?!]", english) and len(english.split()) <= IN_A_BREATH
-    ]
+def run_on(entries: Iterable[Entry], count: int, rng: random.Random, nepali: bool = False) -> list[tuple[str, str]]:
+    """Type two sentences or three in one breath, with a comma or nothing between: to be read alone, in one language.
+
+    Returns (English, Nepali): small English as it is typed with Nepali as it is written, or the other way.
+    """
+    short = []
+    for entry in entries:
+        read, written = (entry.nepali, entry.english[0]) if nepali else (entry.english, entry.nepali[0])
+        single = (one for one in read if re.fullmatch(r"[^.?!।–]+[.?!।]", one) and len(one.split()) <= IN_A_BREATH)
+        short += [(one, written) for one in single if chr(ord(MARK) + 1) not in one]
     found = []
     for _ in range(count):
         read, written = "", ""
-        for number, (english, nepali) in enumerate(rng.sample(short, rng.choice((2, 2, 3)))):
+        for number, (one, other) in enumerate(rng.sample(short, rng.choice((2, 2, 3)))):
             mark = free_mark(read)
-            text = english[:-1].replace(MARK, mark)
-            text = text if rng.random() < 0.3 else text.lower()
-            read += (rng.choice((", ", " ", " and ")) if number else "") + text
-            written += (" " if number else "") + nepali.replace(MARK, mark)
-        found.append((read.replace("'", "") if rng.random() < 0.3 else read, written[:-1]))
+            text = one[:-1].replace(MARK, mark)
+            text = text if nepali or rng.random() < 0.3 else text.lower()
+            read += (rng.choice((", ", " ", " अनि " if nepali else " and ")) if number else "") + text
+            written += (" " if number else "") + other.replace(MARK, mark)
+        read, written = read if nepali or rng.random() < 0.7 else read.replace("'", ""), written[:-1]
+        found.append((written, read) if nepali else (read, written))
     return found

@@ -231,6 +231,9 @@ def test_several_sentences_are_typed_in_one_breath_and_all_of_them_translated():
         assert "। थाहा" not in nepali
     assert {"i dont know and is it far", "No idea, Is it far"} <= {english for english, _ in found}
     assert dict(found)["is it far i don't know"] == "के टाढा छ? मलाई थाहा छैन"
+    found = swaps.run_on(entries[:2], 400, random.Random(1), nepali=True)
+    assert {"के टाढा छ अनि थाहा छैन", "थाहा छैन, के टाढा छ"} <= {nepali for _, nepali in found}
+    assert {english for english, nepali in found if nepali == "के टाढा छ थाहा छैन"} == {"Is it far? I don't know"}
 
 
 def test_a_name_that_few_sentences_have_gives_way_to_a_mark():
