@@ -159,7 +159,8 @@ def test_a_word_that_is_typed_in_another_spelling_is_read_as_the_known_one(typed
 
 def test_what_is_said_in_short_is_read_in_full_where_that_is_known():
     assert READS_NEPALI.masked("भाको मन्दिराको").text == f"{mark(0)}को {mark(1)}को"
-    knowing = READS_NEPALI.with_words(["भएको हुनुहुन्छ"])
+    knowing = READS_NEPALI.with_words(["भएको हुनुहुन्छ रहेछ भइसक्यो"])
+    assert knowing.masked("रैछ, भैसक्यो").text == "रहेछ, भइसक्यो"
     assert knowing.masked("भाको हुनुन्छ") == Masked("भएको हुनुहुन्छ", [])
 
 

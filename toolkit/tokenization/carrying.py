@@ -66,8 +66,12 @@ _SAID = (
     ("नुहोस", "नुस"), ("नुहुन", "नुन"), ("हरू", "हरु"), ("्य", "े"), ("क्ष", "छ"), ("ज्ञ", "ग"), ("ृ", "रि"), ("ै", "े"), ("ौ", "ो"),
 )  # fmt: skip
 
-# Participles as they are said: आको for आएको, गरिराको for गरिरहेको.
-_CLIPPED = re.compile("(?:^(?P<verb>आ|खा|पा|ल्या)|(?:^|(?<=नु))(?P<short>भ|ग)ा|(?<=ि)(?P<going>रा))(?=क[ोाी])")
+# Forms of verbs as they are said: आको for आएको, गरिराको for गरिरहेको, रैछ for रहेछ, भैसक्यो for भइसक्यो.
+_CLIPPED = re.compile(
+    "(?:^(?P<verb>आ|खा|पा|ल्या)|(?:^|(?<=नु))(?P<short>भ|ग)ा|(?<=ि)(?P<going>रा))(?=क[ोाी])"
+    "|^(?P<being>रै)(?=छ)|^(?P<begun>भ|ग)ै(?=स|र)"
+)
+_IN_FULL = {"verb": "ए", "short": "ए", "begun": "इ"}  # behind what stands there; the others are रहे
 
 _PLURAL_TYPED = re.compile("(?<=.)हरु(?=(?:को|का|की|ला[ईइ]|ले|मा|बाट|स[ँं]ग|सम्म)?$)")
 
@@ -160,7 +164,8 @@ _SPELLINGS_OF = with_one_nasal, with_one_length, with_one_sound  # the nearest f
 
 
 def _in_full(clipped: re.Match) -> str:
-    return "रहे" if clipped["going"] else (clipped["verb"] or clipped["short"]) + "ए"
+    part = clipped.lastgroup or ""
+    return clipped[part] + _IN_FULL[part] if part in _IN_FULL else "रहे"
 
 
 def words_of_text(text: str) -> list[str]:
