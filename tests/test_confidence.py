@@ -114,7 +114,7 @@ def test_too_little_to_learn_from_is_refused():
 
 def test_sure_begins_where_the_share_of_right_ones_is_reached():
     confidence = np.linspace(0.99, 0.01, 100)
-    assert sure_from(confidence, (np.arange(100) < 50).astype(float)) == pytest.approx(confidence[52])
+    assert sure_from(confidence, (np.arange(100) < 50).astype(float)) == pytest.approx(confidence[51])
     assert sure_from(confidence, np.zeros(100)) > 1
     assert sum(each["sentences"] for each in by_tenths(confidence, np.ones(100))) == 100
 

@@ -233,10 +233,11 @@ class Calibration:
 def sure_from(confidence: Array, right: Array) -> float:
     """Find the least confidence of which, and above, the share SURE is right; above 1 where there is none.
 
-    Of several such the one that marks most sentences sure: (N,), (N,) -> a number.
+    Of several such the one that marks most sentences sure: (N,), (N,) -> a number. The share is that of further
+    sentences, by Laplace's rule of succession, (right + 1) / (n + 2): a few that all are right do not show it.
     """
     order = np.argsort(-confidence, kind="stable")
-    share = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
+    share = (np.cumsum(right[order]) + 1) / (np.arange(len(order)) + 3)
     good = np.flatnonzero(share >= SURE)
     return float(confidence[order[good[-1]]]) if len(good) else 1.01
 
