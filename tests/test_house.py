@@ -11,7 +11,7 @@ FLOORS = (
     *("toolkit", "process", "display", "errors", "launcher", "untrusted", "tensors", "files"),
     *("lock", "mpi", "parallel", "plain"),
     *("functional", "proof", "tokenization", "pages", "nn", "models", "data", "decoding", "evaluation", "training"),
-    *("text_model", "confidence", "outputs", "translation_reader", "noisy_channel", "minimum_risk"),
+    *("text_model", "confidence", "outputs", "speller", "translation_reader", "noisy_channel", "minimum_risk"),
     *("translator", "chat", "language_model", "api"),
     *("preference", "interop", "explain", "exercises", "serving", "recipes", "commands"),
 )

@@ -12,10 +12,8 @@ from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import holds_a_model, load_model, read_model
 from toolkit.nn.module import Model
+from toolkit.speller import NAMES, Speller
 from toolkit.tokenization import IdTokenizer, load_tokenizer
-from toolkit.tokenization.carrying import load_spellings
-
-NAMES = "names"  # directory of a translator's model that writes words in the other script, letter by letter
 
 # The numbers that linear maps, embeddings and outputs are computed with; "auto": as they are stored.
 Dtype = Literal["auto", "float32", "int8"]
@@ -86,7 +84,7 @@ def with_tokenizer(
 
         found.calibration = Calibration.load(directory)
         if tokenizer.carrier and holds_a_model(directory / NAMES):
-            found.speller, found.spellings = load_translator(directory / NAMES), load_spellings(directory / NAMES)
+            found.speller = Speller(directory / NAMES, load_translator)
     return found
 
 

@@ -29,9 +29,10 @@ from toolkit.minimum_risk import chosen_by_risk, drawn_several
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.noisy_channel import WEIGHT, chosen_by_both, searched_wide
 from toolkit.outputs import Translation, distinct, joined_translation, translation
+from toolkit.speller import Speller
 from toolkit.text_model import Where, config_of, listed
 from toolkit.tokenization import Tokenizer
-from toolkit.tokenization.carrying import Carried, joined, mark
+from toolkit.tokenization.carrying import Carried, mark
 from toolkit.tokenization.special import EOS
 from toolkit.translation_reader import Prepared, Target, TranslationReader, without_eos
 
@@ -82,13 +83,12 @@ class Translator(TranslationReader):
         super().__init__(model, tokenizer, name)
         self._packed, self._shared = PackedWeights(), {}
         self.calibration: Calibration | None = None  # what its probabilities mean, where it was calibrated
-        self.speller: Translator | None = None  # writes unknown words in the other script, where there is one
-        self.spellings: dict[str, str] = {}  # of words that need no speller
+        self.speller: Speller | None = None  # writes unknown words in the other script, where there is one
 
     def __reduce__(self) -> tuple:
         """Pickle and copy as `TranslationReader` does, with what belongs to the model."""
         kind, arguments, state = super().__reduce__()
-        own = {name: getattr(self, name) for name in ("calibration", "speller", "spellings")}
+        own = {name: getattr(self, name) for name in ("calibration", "speller")}
         return kind, arguments, state | own
 
     @overload
@@ -363,16 +363,13 @@ class Translator(TranslationReader):
         known = self.calibration.of(self.example(source, found))
         if any(mark(number) not in found.text for number in range(len(items))):
             return replace(known, sentence=0.0, sure=False, lost=True)
-        strange = any(each.is_word and each.text.islower() and each.text not in self.spellings for each in items)
+        small = [each.text for each in items if each.is_word and each.text.islower()]
+        strange = small and (self.speller is None or not self.speller.known.keys() >= {*small})
         return replace(known, sure=known.sure and not strange)
 
     def spell(self, word: str) -> str:
         """Write a word in the script of the translations: as it is known, else letter by letter, else as it is."""
-        if self.speller is None:
-            return word
-        found = self.spellings.get(word.lower())
-        found = found or joined(self.speller.translate(" ".join(word.lower()), split_sentences=False))
-        return found[:1].upper() + found[1:]
+        return self.speller.spell(word) if self.speller else word
 
     def example(self, source: Sequence[int], found: Translation) -> Example:
         """Give what a calibration looks at: the translation of a sentence, and the ids of its source."""

@@ -20,7 +20,8 @@ from toolkit.recipes.translation import (
     keeping_marks,
     open_corpus,
 )
-from toolkit.tokenization.carrying import load_spellings, mark, save_spellings
+from toolkit.speller import load_spellings, save_spellings
+from toolkit.tokenization.carrying import mark
 
 
 def test_the_preset_mixes_its_pairs_with_those_that_are_given(tmp_path: Path) -> None:
@@ -77,7 +78,9 @@ def test_a_run_has_the_pairs_that_are_given_and_a_model_of_names(tmp_path: Path,
     translator = toolkit.load_translator(run)
     assert translator.speller is not None
     assert [translator.spell(word) for word in ("JOHN", "जोन")] == ["जोन", translator.spell("जोन")]
-    assert pickle.loads(pickle.dumps(translator)).spellings == translator.spellings == {"john": "जोन", "ann": "एन"}
+    assert (
+        pickle.loads(pickle.dumps(translator)).speller.known == translator.speller.known == {"john": "जोन", "ann": "एन"}
+    )
     report = json.loads((Path(run.path) / "data" / "corpus.json").read_text())
     weights = {Path(each["name"]).name: each["weight"] for each in report["sources"] if each["split"] == "train"}
     assert weights == {"own.tsv": 0.5, "everyday:names": 2.0}
@@ -103,7 +106,7 @@ def goes_on(tmp_path: Path, before: Path) -> None:
     assert [item.text for item in after.tokenizer.carrier.masked("word quokka Ann 7").items] == ["Ann", "7"]
     corpus = (Path(new.path) / "data").glob("*")
     assert any(mark(0).encode() in path.read_bytes() for path in corpus if path.is_file())
-    assert after.spellings == {"john": "जोन", "ann": "एन"}
+    assert after.speller.known == {"john": "जोन", "ann": "एन"}
     pairs = [(f"word {mark(0)}", f"शब्द {mark(0)}")]
     assert keeping_marks(after.tokenizer, [("word 7", "शब्द ७")]) is after.tokenizer
     read = keeping_marks(after.tokenizer, pairs)

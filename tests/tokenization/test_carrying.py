@@ -8,11 +8,9 @@ from toolkit.errors import ModelError
 from toolkit.tokenization.carrying import (
     FILE,
     MARKS,
-    SPELLINGS,
     Carried,
     Carrier,
     Masked,
-    load_spellings,
     mark,
     masked_pair,
 )
@@ -125,14 +123,6 @@ def test_it_lies_in_the_directory_of_a_model(tmp_path):
         (tmp_path / FILE).write_bytes(damage)
         with pytest.raises(ModelError, match=r"words\.txt is damaged"):
             Carrier.load(tmp_path)
-
-
-def test_a_damaged_list_of_spellings_is_refused(tmp_path):
-    assert load_spellings(tmp_path) == {}
-    for damage in b"john\n", b"a\tb\tc\n", b"\xff\n":
-        (tmp_path / SPELLINGS).write_bytes(damage)
-        with pytest.raises(ModelError, match=r"spellings\.tsv is damaged"):
-            load_spellings(tmp_path)
 
 
 KNOWN = "तपाईं पानी दिनुहोस् गर्नुहोस् छौँ छौ दिन दीन हामी खुसी काठमाडौँ आएको गरिरहेको जाऊ जाऊँ"

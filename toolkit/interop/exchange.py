@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from toolkit.api import NAMES
 from toolkit.confidence import CONFIDENCE_FILE
 from toolkit.display import counted, short_repr
 from toolkit.errors import ConfigError, ModelError
@@ -35,6 +34,7 @@ from toolkit.models.storage import (
     save_model,
 )
 from toolkit.nn.module import Model
+from toolkit.speller import NAMES
 from toolkit.tokenization import IdTokenizer, SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.tokenization.foreign import ForeignTokenizer
 from toolkit.tokenization.ids import shown_pieces

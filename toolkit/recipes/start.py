@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.api import NAMES, load_language_model, load_translator
+from toolkit.api import load_language_model, load_translator
 from toolkit.data.store import RaggedStore
 from toolkit.errors import ConfigError, ModelError
 from toolkit.models.gpt import ABSENT, GPTConfig
@@ -16,6 +16,7 @@ from toolkit.models.reward import ActorCriticConfig, settings_like
 from toolkit.models.seq2seq import Seq2SeqConfig
 from toolkit.models.storage import described_model, holds_a_model, read_model, read_origin, refuse_int8
 from toolkit.nn.module import Model
+from toolkit.speller import NAMES
 from toolkit.text_model import TextModel
 from toolkit.tokenization import ByteTokenizer, Tokenizer
 from toolkit.tokenization.sentencepiece import FILE_NAME

@@ -14,7 +14,6 @@ from random import Random
 from shutil import copytree, ignore_patterns
 from typing import Any, ClassVar, Literal
 
-from toolkit.api import NAMES
 from toolkit.data.embedded import embedded
 from toolkit.data.filters import Filters
 from toolkit.data.lines import read_pairs
@@ -39,8 +38,9 @@ from toolkit.recipes.start import (
     strange_tokens,
     tuned,
 )
+from toolkit.speller import NAMES, save_spellings
 from toolkit.tokenization import SentencePieceTokenizer, Tokenizer, load_tokenizer
-from toolkit.tokenization.carrying import Carrier, has_marks, save_spellings
+from toolkit.tokenization.carrying import Carrier, has_marks
 from toolkit.training.config import TrainingConfig
 from toolkit.training.run import Run
 from toolkit.training.task import Evaluation, Evaluator

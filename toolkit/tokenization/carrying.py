@@ -28,7 +28,6 @@ from toolkit.tokenization.normal_form import normal_form
 from toolkit.untrusted import VOCABULARY_BYTES, read_bytes
 
 FILE = "words.txt"  # of a model directory: the script that is written, then the words that are known, one a line
-SPELLINGS = "spellings.tsv"  # of a model that spells words: those that it was trained on, and how they are written
 FIRST_MARK, MARKS = "\ue000", 16
 Script = Literal["latin", "devanagari"]
 
@@ -344,32 +343,3 @@ class Carrier:
         if script not in ("latin", "devanagari"):
             raise ModelError(f"{path} is damaged: its first line is no script that is known here")
         return cls(frozenset(filter(None, words)), script)
-
-
-def save_spellings(directory: str | os.PathLike[str], pairs: Iterable[tuple[str, str]]) -> None:
-    """Write spellings.tsv into the directory of a model that spells: of each word the first spelling.
-
-    pairs: words in both scripts, letter by letter with spaces between.
-    """
-    found: dict[str, str] = {}
-    for source, target in pairs:
-        found.setdefault(joined(source), joined(target))
-    with atomic_writer(Path(directory) / SPELLINGS) as file:
-        file.write("".join(f"{source}\t{target}\n" for source, target in sorted(found.items())).encode())
-
-
-def load_spellings(directory: str | os.PathLike[str]) -> dict[str, str]:
-    """Read the words whose spelling is known; {} where there is no list.  Raises ModelError where it is damaged."""
-    path = Path(directory) / SPELLINGS
-    if not os.path.lexists(path):
-        return {}
-    try:
-        lines = read_bytes(path, VOCABULARY_BYTES).decode("utf-8").splitlines()
-        return dict(line.split("\t") for line in lines)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path} is damaged: it is no list of words and spellings in UTF-8") from error
-
-
-def joined(letters: str) -> str:
-    """Join what stands letter by letter."""
-    return "".join(letters.split())
