@@ -31,7 +31,7 @@ from data.en_ne import generate as en_ne
 from data.en_ne.surface import full, variant
 from data.everyday import grammar, swaps, tables
 from data.everyday.swaps import MARK
-from data.everyday.tables import FOREIGN, NEPALI, Entry, HeldOut, Name
+from data.everyday.tables import NEPALI, Entry, HeldOut, Name
 
 HERE = Path(__file__).parent
 SEED = 22
@@ -227,6 +227,7 @@ def texts() -> Iterator[tuple[str, str]]:
     rng = random.Random(f"{SEED} names")
     carriers = tables.carriers()
     others = [name for name in names if name not in tested]
+    to_spell = others + tables.only_spelled(tested)
     free = (each._replace(english=[one for one in each.english if not held.has(one, each.nepali[0])]) for each in whole)
     by_hand = without_rare_names(filter(itemgetter(0), free), others, (english for english, _ in from_grammars))
     kinds = {
@@ -239,8 +240,8 @@ def texts() -> Iterator[tuple[str, str]]:
         + swaps.joined(by_hand, len(by_hand) // 2, random.Random(f"{SEED} joined")),
         "grammar": from_grammars,
         "names": with_marks(carriers, others, said(by_hand)) + with_other_numbers(said(by_hand), rng),
-        "spellings": spelled([name for name in others if name.kind in FOREIGN] + tables.borrowed(tested)),
-        "nepali-spellings": spelled(name for name in others if name.kind in NEPALI),
+        "spellings": spelled(each for each in to_spell if each.kind not in NEPALI),
+        "nepali-spellings": spelled(each for each in to_spell if each.kind in NEPALI),
     }
     for name, pairs in kinds.items():
         pairs = kept(pairs, held)

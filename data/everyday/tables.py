@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,10 +96,10 @@ def words(text: str) -> list[str]:
     return [part for word in found for part in (word.strip("'’.-"), word[:-2] if word.endswith(_OWNERS) else word)]
 
 
-def names() -> list[Name]:
-    """Read the names, of every spelling in Latin letters the first."""
+def names(file: str = "names.tsv") -> list[Name]:
+    """Read the names of a table, of every spelling in Latin letters the first."""
     found: dict[str, Name] = {}
-    for kind, latin, devanagari in list(cells(HERE / "names.tsv", 3))[1:]:
+    for kind, latin, devanagari in list(cells(HERE / file, 3))[1:]:
         found.setdefault(latin.lower(), Name(kind, latin.split(BETWEEN)[0], devanagari.split(BETWEEN)))
     return list(found.values())
 
@@ -123,12 +124,16 @@ def tested_names(every: Iterable[Name], taught: set[str]) -> list[Name]:
     return chosen
 
 
-def borrowed(tested: Iterable[Name]) -> list[Name]:
-    """Read English words as Nepali writes them, but for those that are written like a name of the test."""
+def only_spelled(tested: Iterable[Name]) -> list[Name]:
+    """Read the names that were written after those of the test were chosen, and English words as Nepali writes them.
+
+    Those that are written like a name of the test, in either script, are left out.
+    """
     tested = list(tested)
     held = {name.latin.lower() for name in tested} | {each for name in tested for each in name.devanagari}
     words = (Name("word", latin, [devanagari]) for latin, devanagari in cells(HERE / "borrowed.tsv", 2))
-    return [word for word in words if held.isdisjoint((word.latin, *word.devanagari))]
+    every = chain(names("further-names.tsv"), words)
+    return [each for each in every if held.isdisjoint((each.latin.lower(), *each.devanagari))]
 
 
 def carriers() -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -283,9 +284,23 @@ def test_what_is_joined_does_not_share_a_mark():
         assert sorted(filter(has_marks, english)) == sorted(filter(has_marks, nepali)) == [MARK, chr(ord(MARK) + 1)]
 
 
-def test_no_word_is_borrowed_that_is_written_like_a_name_of_the_test():
-    (name,) = tables.borrowed([])[:1]
-    others = tables.borrowed([Name("given", "Else", name.devanagari)])
+def test_nothing_is_spelled_that_is_written_like_a_name_of_the_test():
+    every = tables.only_spelled([])
+    name, word = every[0], every[-1]
+    assert (word.kind, name.kind in (*tables.FOREIGN, *tables.NEPALI)) == ("word", True)
+    held = [Name("given", "Else", word.devanagari), Name("given", name.latin.upper(), ["अर्कै"])]
+    others = tables.only_spelled(held)
+    assert len(every) - 10 < len(others) < len(every)
     assert name not in others
-    assert len(others) > 3000
-    assert all(each.devanagari != name.devanagari for each in others)
+    assert all(each.devanagari != word.devanagari for each in others)
+
+
+def test_the_names_that_are_only_spelled_are_others_and_written_right():
+    table = tables.names("further-names.tsv")
+    known = {name.latin.lower() for name in tables.names()}
+    assert known.isdisjoint(name.latin.lower() for name in table)
+    for name in table:
+        assert re.fullmatch("[A-Za-zÀ-ɏ]+", name.latin), name
+        for each in name.devanagari:
+            assert re.fullmatch("[\u0904-\u0939\u0960][\u0900-\u094d\u0960\u200d]*", each), name
+            assert unicodedata.is_normalized("NFC", each), name
