@@ -37,6 +37,9 @@ HERE = Path(__file__).parent
 SEED = 22
 Pairs = list[tuple[str, str]]
 
+# What is not shuffled: of several spellings the first of the table is the commonest, and the one that is kept.
+AS_IN_THE_TABLES = "sentences", "spellings", "nepali-spellings"
+
 OTHER_THINGS = 2  # times that a sentence of a thing is said again of others
 OTHER_NUMBERS = 4  # times that a sentence with digits is said again with others
 TESTED_IN = 3  # sentences for each name of the test
@@ -245,7 +248,7 @@ def texts() -> Iterator[tuple[str, str]]:
     }
     for name, pairs in kinds.items():
         pairs = kept(pairs, held)
-        if name != "sentences":
+        if name not in AS_IN_THE_TABLES:
             rng.shuffle(pairs)
         for column, language in enumerate(("en", "ne")):
             yield f"{name}.{language}", "".join(pair[column] + "\n" for pair in pairs)

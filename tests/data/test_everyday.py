@@ -16,6 +16,7 @@ from data.everyday.generate import FEW, MARK, with_marks, without_rare_names
 from data.everyday.tables import Entry, HeldOut, Name
 from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
+from toolkit.speller import load_spellings, save_spellings
 from toolkit.tokenization.carrying import has_marks
 
 KINDS = ("sentences", "typed", "worded", "swaps", "grammar", "names")
@@ -293,6 +294,15 @@ def test_nothing_is_spelled_that_is_written_like_a_name_of_the_test():
     assert len(every) - 10 < len(others) < len(every)
     assert name not in others
     assert all(each.devanagari != word.devanagari for each in others)
+
+
+def test_the_first_spelling_is_the_one_of_the_table(folder, tmp_path):
+    spelled = pairs(folder, "spellings")
+    save_spellings(tmp_path, spelled)
+    name = next(each for each in tables.names("further-names.tsv") if len(each.devanagari) > 1)
+    assert load_spellings(tmp_path)[name.latin.lower()] == name.devanagari[0]
+    save_spellings(tmp_path, [pair[::-1] for pair in spelled])
+    assert load_spellings(tmp_path)["जोन"] == "john"  # and not Jon: names are in the order of how common they are
 
 
 def test_the_names_that_are_only_spelled_are_others_and_written_right():
