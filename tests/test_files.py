@@ -56,6 +56,20 @@ def test_an_error_leaves_the_old_directory(tmp_path: Path, error) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
 
 
+def test_a_signal_while_the_new_directory_is_made_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
+    made = Path.mkdir
+
+    def interrupted(self: Path, *arguments, **options) -> None:
+        made(self, *arguments, **options)
+        if self != tmp_path:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", interrupted)
+    with pytest.raises(KeyboardInterrupt), replaced_directory(tmp_path / "new"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_another_mistake_within_the_block_keeps_its_message(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"my\.en is missing"), replaced_directory(tmp_path / "model"):
         raise DataError("my.en is missing") from FileNotFoundError(2, "No such file", "my.en")

@@ -196,7 +196,12 @@ def _prefix(path: Path) -> str:
 
 def _temporary_directory(beside: Path, prefix: str) -> Path:
     directory = beside.with_name(f"{prefix}{secrets.token_hex(8)}{TEMPORARY_END}")
-    directory.mkdir(0o700)
+    try:
+        directory.mkdir(0o700)
+    except BaseException:  # a signal, too, that comes when it is there already and nobody has its name yet
+        with suppress(OSError):
+            directory.rmdir()
+        raise
     return directory
 
 
