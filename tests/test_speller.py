@@ -28,6 +28,14 @@ def test_it_is_read_at_the_first_word_that_needs_it(tiny_model: Path, tmp_path: 
     assert (speller.spell("zq"), read) == (unknown, [directory])
 
 
+def test_a_word_that_is_listed_without_its_spelling_is_known_and_spelled_by_the_model(tiny_model: Path, tmp_path: Path):
+    directory = Path(shutil.copytree(tiny_model, tmp_path / "names"))
+    (directory / SPELLINGS).write_bytes(b"zq\t\n")
+    listed, unlisted = (Speller(each, toolkit.load_translator) for each in (directory, tiny_model))
+    assert "zq" in listed.known
+    assert listed.spell("zq") == unlisted.spell("zq") != ""
+
+
 def test_it_goes_to_another_process_before_and_after_it_is_read(tiny_model: Path, tmp_path: Path):
     directory = Path(shutil.copytree(tiny_model, tmp_path / "names"))
     save_spellings(directory, WORDS)

@@ -31,7 +31,7 @@ class Speller:
 
     @cached_property
     def known(self) -> dict[str, str]:
-        """The words that are on the list, in small letters, and how each is written."""
+        """The listed words in small letters, and how each is written: "" where it is as the model does."""
         return load_spellings(self.directory)
 
     @cached_property
@@ -58,7 +58,11 @@ def save_spellings(directory: str | os.PathLike[str], pairs: Iterable[tuple[str,
 
 
 def load_spellings(directory: str | os.PathLike[str]) -> dict[str, str]:
-    """Read the words whose spelling is known; {} where there is no list.  Raises ModelError where it is damaged."""
+    """Read the words whose spelling is known; {} where there is no list.
+
+    A line has a word, a tab and its spelling, which may be left out where the model spells as much: it is "" then.
+    Raises ModelError where the list is damaged.
+    """
     path = Path(directory) / SPELLINGS
     if not os.path.lexists(path):
         return {}
