@@ -117,6 +117,10 @@ def test_names_that_it_never_read_are_spelled(model, corpus):
     assert np.mean(good) > 0.6
 
 
+def test_a_name_is_not_cut_off_after_its_first_letter(model):
+    assert len(model.spell("Shaughnessy")) > 3  # whose end the model puts there, when it takes the likeliest each time
+
+
 def test_it_is_as_good_as_its_readme_says(judged):
     assert judged[1].mean() > 0.4
 

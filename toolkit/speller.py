@@ -41,7 +41,9 @@ class Speller:
     def spell(self, word: str) -> str:
         """Write a word, which begins with a capital letter if the other script has them."""
         found = self.known.get(word.lower())
-        found = found or joined(self._model.translate(" ".join(word.lower()), split_sentences=False))
+        # Greedy, a model ends now and then after the first letter, where it wavers between many; no name shrinks so much.
+        limits = {"split_sentences": False, "min_new_tokens": len(word) // 3}
+        found = found or joined(self._model.translate(" ".join(word.lower()), **limits))
         return found[:1].upper() + found[1:]
 
 
