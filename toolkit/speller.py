@@ -41,7 +41,7 @@ class Speller:
     def spell(self, word: str) -> str:
         """Write a word, which begins with a capital letter if the other script has them."""
         found = self.known.get(word.lower())
-        # Greedy, a model ends now and then after the first letter, where it wavers between many; no name shrinks so much.
+        # Greedy, a model ends now and then after one letter, where it wavers between many; no name shrinks so much.
         limits = {"split_sentences": False, "min_new_tokens": len(word) // 3}
         found = found or joined(self._model.translate(" ".join(word.lower()), **limits))
         return found[:1].upper() + found[1:]
