@@ -117,6 +117,13 @@ def test_names_that_it_never_read_are_spelled(model, corpus):
     assert np.mean(good) > 0.6
 
 
+def test_countries_are_carried_over_both_ways(model, back):
+    here = {"France": "फ्रान्स", "Italy": "इटाली", "Russia": "रुस", "Japan": "जापान", "Bhutan": "भुटान"}
+    there = {f"She lives in {one}.": f"उनी {other}मा बस्छिन्।" for one, other in here.items()}
+    assert model.translate([*there]) == [*there.values()]
+    assert back.translate([*there.values()]) == [*there]
+
+
 def test_a_name_is_not_cut_off_after_its_first_letter(model):
     assert len(model.spell("Shaughnessy")) > 3  # whose end the model puts there, when it takes the likeliest each time
 
