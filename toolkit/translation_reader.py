@@ -243,10 +243,14 @@ class TranslationReader(TextModel):
         """Write a word in the script of the translations: as it is, where nothing is known of that."""
         return word
 
+    def listed(self, word: str) -> bool:
+        """Say if it is known how a word is spelled: never, where there is no list."""
+        return False
+
     def _masked(self, sentence: str) -> Masked:
         """Take out of a sentence what is carried over, as far as the model does that."""
         carrier = self.tokenizer.carrier
-        return carrier.masked(sentence) if carrier else Masked(sentence, [])
+        return carrier.masked(sentence, self.listed) if carrier else Masked(sentence, [])
 
     def _target_ids(self, targets: Sequence[str | Iterable[int]], where: Where) -> list[list[int]]:
         """Give the ids of translations that are to be scored; where: names one in an error."""

@@ -364,12 +364,15 @@ class Translator(TranslationReader):
         if any(mark(number) not in found.text for number in range(len(items))):
             return replace(known, sentence=0.0, sure=False, lost=True)
         small = [each.text for each in items if each.is_word and each.text.islower()]
-        strange = small and (self.speller is None or not self.speller.known.keys() >= {*small})
-        return replace(known, sure=known.sure and not strange)
+        return replace(known, sure=known.sure and all(map(self.listed, small)))
 
     def spell(self, word: str) -> str:
         """Write a word in the script of the translations: as it is known, else letter by letter, else as it is."""
         return self.speller.spell(word) if self.speller else word
+
+    def listed(self, word: str) -> bool:
+        """Say if it is known how a word is spelled."""
+        return bool(self.speller) and word in self.speller.known
 
     def example(self, source: Sequence[int], found: Translation) -> Example:
         """Give what a calibration looks at: the translation of a sentence, and the ids of its source."""

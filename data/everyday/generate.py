@@ -21,7 +21,7 @@ import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -128,21 +128,24 @@ def spelling_of(devanagari: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![\u0900-\u0963])(?:{'|'.join(devanagari)})(?={ENDINGS}|[^\u0900-\u0963]|$)")
 
 
-def without_rare_names(entries: Iterable[Entry], names: Iterable[Name], others: Iterable[str]) -> list[Entry]:
-    """Put a mark in the place of a name that few sentences have: nobody learns to spell it from so few.
+def rare_names(entries: Iterable[Entry], names: Iterable[Name], others: Iterable[str]) -> dict[str, list[str]]:
+    """Find the names that few sentences have: nobody learns to spell a name from so few.
 
-    A word that also stands in lower case is no name alone. What has the name on one side alone is left out.
+    A word that also stands in lower case is no name alone.
 
     others: further English sentences that are taught.
     """
-    entries = list(entries)
     seen = Counter(word for text in chain(others, *(each.english for each in entries)) for word in LATIN.findall(text))
-    rare = {
-        each.latin: each.devanagari for each in names if 0 < seen[each.latin] < FEW and not seen[each.latin.lower()]
-    }
+    return {each.latin: each.devanagari for each in names if 0 < seen[each.latin] < FEW and not seen[each.latin.lower()]}
+
+
+def without(rare: Mapping[str, list[str]], entries: Iterable[Entry]) -> list[Entry]:
+    """Put a mark in the place of a name that is rare. What has the name on one side alone is left out."""
     found = []
     for entry in entries:
         here = [name for name in dict.fromkeys(LATIN.findall(entry.english[0])) if name in rare]
+        others = rare.keys() - here
+        entry = entry._replace(english=[each for each in entry.english if others.isdisjoint(LATIN.findall(each))])
         for number, name in enumerate(here):
             mark, finders = chr(ord(MARK) + number), (re.compile(rf"\b{name}\b"), spelling_of(rare[name]))
             sides = [
@@ -232,7 +235,9 @@ def texts() -> Iterator[tuple[str, str]]:
     others = [name for name in names if name not in tested]
     to_spell = others + tables.only_spelled(tested)
     free = (each._replace(english=[one for one in each.english if not held.has(one, each.nepali[0])]) for each in whole)
-    by_hand = without_rare_names(filter(itemgetter(0), free), others, (english for english, _ in from_grammars))
+    free = list(filter(itemgetter(0), free))
+    rare = rare_names(free, others, (english for english, _ in from_grammars))
+    by_hand = without(rare, free)
     kinds = {
         "sentences": said(by_hand),
         "typed": typed(by_hand, random.Random(f"{SEED} typed"))
@@ -241,7 +246,7 @@ def texts() -> Iterator[tuple[str, str]]:
         + swaps.run_on(by_hand, len(by_hand) // 12, random.Random(f"{SEED} run on in Nepali"), nepali=True),
         "swaps": swaps.said_of_others(by_hand, OTHER_THINGS, random.Random(f"{SEED} swaps"))
         + swaps.joined(by_hand, len(by_hand) // 2, random.Random(f"{SEED} joined")),
-        "grammar": from_grammars,
+        "grammar": said(without(rare, (Entry([english], [nepali], "") for english, nepali in from_grammars))),
         "names": with_marks(carriers, others, said(by_hand)) + with_other_numbers(said(by_hand), rng),
         "spellings": spelled(each for each in to_spell if each.kind not in NEPALI),
         "nepali-spellings": spelled(each for each in to_spell if each.kind in NEPALI),

@@ -59,6 +59,7 @@ class Collection:
 
 # How many patterns a word of each table is put in (a verb or adjective: all its complements together).
 NOUN_SENTENCES, DEED_SENTENCES, QUALITY_SENTENCES, ADVERB_SENTENCES = 10, 24, 14, 8
+IN_ALL = ("nation", "language")  # kinds whose words stand in all of their patterns, for they stand nowhere else
 
 
 def spread(collection: Collection, patterns: list[Pattern], options: list[dict], wanted: int, used: list[int]) -> None:
@@ -82,7 +83,8 @@ def pairs(seed: int = 1) -> list[tuple[str, str]]:
     collection, patterns = Collection(seed), read_patterns()
     used = {kind: [0] * len(found) for kind, found in patterns.items()}
     for noun in words.nouns():
-        spread(collection, patterns[noun.kind], [{"noun": noun}], NOUN_SENTENCES, used[noun.kind])
+        wanted = len(patterns[noun.kind]) if noun.kind in IN_ALL else NOUN_SENTENCES
+        spread(collection, patterns[noun.kind], [{"noun": noun}], wanted, used[noun.kind])
     for group in words.deeds():
         kind = group[0].kind
         spread(collection, patterns[kind], [{"deed": deed} for deed in group], DEED_SENTENCES, used[kind])

@@ -12,7 +12,7 @@ import pytest
 
 from data.en_ne.surface import fold, fold_nepali
 from data.everyday import check, generate, real, swaps, tables
-from data.everyday.generate import FEW, MARK, with_marks, without_rare_names
+from data.everyday.generate import FEW, MARK, rare_names, with_marks, without
 from data.everyday.tables import Entry, HeldOut, Name
 from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
@@ -244,15 +244,17 @@ def test_a_name_that_few_sentences_have_gives_way_to_a_mark():
         Entry(["Call Peter.", "Ring Peter up."], ["पिटरलाई फोन गर्नुहोस्।", "पिटर दाइलाई फोन गर्नुहोस्।"], "phone"),
         Entry(["I hope so, Hope."], ["आशा छ, होप।"], "feelings"),
         Entry(["Rome is old.", "It is an old city."], ["रोम पुरानो छ।", "यो सहर पुरानो छ।"], "travel"),
+        Entry(["Stop!", "Stop, Peter!"], ["रोक!"], "travel"),
         Entry(["Peter is here."], ["पिटरसन यहाँ छ।"], "family"),
     ]
-    found = without_rare_names(entries, names, [])
+    found = without(rare_names(entries, names, []), entries)
     assert found == [
         Entry([f"Call {MARK}.", f"Ring {MARK} up."], [f"{MARK}लाई फोन गर्नुहोस्।", f"{MARK} दाइलाई फोन गर्नुहोस्।"], "phone"),
         entries[1],
         Entry([f"{MARK} is old."], [f"{MARK} पुरानो छ।"], "travel"),
+        Entry(["Stop!"], ["रोक!"], "travel"),
     ]
-    assert without_rare_names(entries, names, ["Peter!"] * FEW)[0] == entries[0]
+    assert without(rare_names(entries, names, ["Peter!"] * FEW), entries)[0] == entries[0]
 
 
 def test_each_rare_name_of_a_sentence_has_a_mark_of_its_own():
@@ -262,7 +264,7 @@ def test_each_rare_name_of_a_sentence_has_a_mark_of_its_own():
         Entry(["I'm Emma from Canada."], ["म क्यानडाकी एमा हुँ।"], "names"),
     ]
     one, two = MARK, chr(ord(MARK) + 1)
-    found = without_rare_names(entries, names, ["Canada"] * FEW)
+    found = without(rare_names(entries, names, ["Canada"] * FEW), entries)
     assert found == [
         Entry([f"I'm {one} from {two}.", f"{one} is from {two}."], [f"म {two}की {one} हुँ।"], "names"),
         Entry([f"I'm {one} from Canada."], [f"म क्यानडाकी {one} हुँ।"], "names"),

@@ -61,6 +61,7 @@ _INSIDE = re.compile(r"[\w,;][’']?\s+$")  # what stands before a word that doe
 # Letters that are typed for one another, and those that are left out, in the spelling that all of them share.
 _TYPED = str.maketrans("ीूईऊशषवणयङञळऐऔ", "िुइउससबनएननलएओ", "ँं‍्ः")
 _LENGTHS = str.maketrans("ीूईऊ", "िुइउ")
+_LEFT_OUT = str.maketrans("", "", "ँ्")
 _SAID = (
     ("नुहोस", "नुस"), ("नुहुन", "नुन"), ("हरू", "हरु"), ("्य", "े"), ("क्ष", "छ"), ("ज्ञ", "ग"), ("ृ", "रि"), ("ै", "े"), ("ौ", "ो"),
 )  # fmt: skip
@@ -152,6 +153,11 @@ def with_one_length(word: str) -> str:
     return with_one_nasal(word).translate(_LENGTHS)
 
 
+def with_no_marks(word: str) -> str:
+    """Give what spellings of a Nepali word have in common that lack the sign of a nasal or a halanta too: खादै, छन."""
+    return with_one_length(word).translate(_LEFT_OUT)
+
+
 def with_one_sound(word: str) -> str:
     """Give what most spellings of a Nepali word have in common: short vowels for long ones, a letter for each sound."""
     for one, other in _SAID:
@@ -159,7 +165,20 @@ def with_one_sound(word: str) -> str:
     return word.translate(_TYPED)
 
 
-_SPELLINGS_OF = with_one_nasal, with_one_length, with_one_sound  # the nearest first
+_SPELLINGS_OF = with_one_nasal, with_one_length, with_no_marks, with_one_sound  # the nearest first
+
+
+def _by_spelling(words: Iterable[str], spelling: Callable[[str], str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    several: dict[str, list[str]] = {}
+    for word in words:
+        other = found.setdefault(shared := spelling(word), word)
+        if other is not word:
+            several.setdefault(shared, [other]).append(word)
+    for shared, theirs in several.items():
+        marked = [word for word in theirs if word[-1] == "्"]
+        found[shared] = marked[0] if len(marked) == 1 else ""
+    return found
 
 
 def _in_full(clipped: re.Match) -> str:
@@ -195,10 +214,12 @@ class Carrier:
         """Give one that knows the words of these sources too: for a translator that goes on learning."""
         return Carrier(self.known.union(word for text in sources for word in words_of_text(text)), self.script)
 
-    def masked(self, text: str) -> Masked:
+    def masked(self, text: str, listed: Callable[[str], bool] = lambda _: False) -> Masked:
         """Put marks in the places of numbers, addresses and unknown words; what is more than the marks stays.
 
         A private mark of the text itself is left out: it would stand for something.
+
+        listed: says if a list has an unknown Nepali word, which is a name then, whatever it looks like.
         """
         items: list[Carried] = []
         places: dict[tuple[str, bool], int] = {}
@@ -208,7 +229,7 @@ class Carrier:
             if match["word"]:
                 if (long := _SHORT.get(found if len(found) < 3 else found.lower())) and found not in self.known:
                     return long
-                found, rest = (found, "") if self._is_name(match) else self._unknown(found)
+                found, rest = (found, "") if self._is_name(match) else self._unknown(found, listed)
                 if not found:
                     return rest
             key = found, bool(match["word"])
@@ -259,7 +280,7 @@ class Carrier:
 
         return _OF_APART.sub(owned, _APART.sub("", text))
 
-    def _unknown(self, word: str) -> tuple[str, str]:
+    def _unknown(self, word: str, listed: Callable[[str], bool]) -> tuple[str, str]:
         """Divide a word that is not known into what is strange and what follows it.
 
         A word that is known, or is another spelling of a known one, has nothing strange and is given as what follows.
@@ -287,20 +308,20 @@ class Carrier:
         for known, spelling in zip(self._spelled, _SPELLINGS_OF, strict=True):
             if stem := next((stem for stem in stems if known.get(spelling(stem))), ""):
                 return "", known[spelling(stem)] + word[len(stem) :]
+        if name := next(filter(listed, stems), ""):  # स्पेन is no verb, and टर्की has no ending
+            return name, word[len(name) :]
         if _VERB.search(stems[-1]) or _VERB.search(word):
             return "", word
         return stems[-1], word[len(stems[-1]) :]
 
     @cached_property
     def _spelled(self) -> tuple[dict[str, str], ...]:
-        """The known words in Devanagari by what they share with other spellings; "" where several share it."""
-        tables: tuple[dict[str, str], ...] = tuple({} for _ in _SPELLINGS_OF)
-        for word in self.known:
-            for found, spelling in zip(tables, _SPELLINGS_OF, strict=True):
-                if word[0] >= "\u0900":
-                    shared = spelling(word)
-                    found[shared] = "" if shared in found else word
-        return tables
+        """The known words in Devanagari by what they share with other spellings; "" where several share it.
+
+        Of such as गरिन् and गरिनँ it is the first: a halanta is left out more often than a nasal.
+        """
+        words = [word for word in self.known if word[0] >= "\u0900"]
+        return tuple(_by_spelling(words, spelling) for spelling in _SPELLINGS_OF)
 
     def _is_form(self, word: str, endings: tuple[str, ...] = _ENDINGS) -> bool:
         """Say if an English word is a known one with an ending: s, ed, ing, er, ly and the like; Peter is no pet."""
