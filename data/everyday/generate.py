@@ -136,7 +136,8 @@ def rare_names(entries: Iterable[Entry], names: Iterable[Name], others: Iterable
     others: further English sentences that are taught.
     """
     seen = Counter(word for text in chain(others, *(each.english for each in entries)) for word in LATIN.findall(text))
-    return {each.latin: each.devanagari for each in names if 0 < seen[each.latin] < FEW and not seen[each.latin.lower()]}
+    rare = (each for each in names if 0 < seen[each.latin] < FEW and not seen[each.latin.lower()])
+    return {each.latin: each.devanagari for each in rare}
 
 
 def without(rare: Mapping[str, list[str]], entries: Iterable[Entry]) -> list[Entry]:
