@@ -34,6 +34,10 @@ class Speller:
         """The listed words in small letters, and how each is written: "" where it is as the model does."""
         return load_spellings(self.directory)
 
+    def lists(self, word: str) -> bool:
+        """Say if a word, in small letters, is listed."""
+        return word in self.known
+
     @cached_property
     def _model(self) -> Any:
         return self._read(self.directory)

@@ -15,7 +15,7 @@ from toolkit.models.seq2seq import Seq2Seq
 from toolkit.outputs import Translation, best_translations, sampled_translations
 from toolkit.text_model import CHARACTERS_OF_A_TOKEN, TextModel, Where, check_length
 from toolkit.tokenization import Tokenizer
-from toolkit.tokenization.carrying import Carried, Masked, mark
+from toolkit.tokenization.carrying import Carried, Listed, Masked, mark
 from toolkit.tokenization.normal_form import check_text, text_list
 from toolkit.tokenization.special import CONTROL_IDS, EOS
 
@@ -243,9 +243,10 @@ class TranslationReader(TextModel):
         """Write a word in the script of the translations: as it is, where nothing is known of that."""
         return word
 
-    def listed(self, word: str) -> bool:
-        """Say if it is known how a word is spelled: never, where there is no list."""
-        return False
+    @property
+    def listed(self) -> Listed | None:
+        """A function that says if it is known how a word is spelled; None where there is no list."""
+        return None
 
     def _masked(self, sentence: str) -> Masked:
         """Take out of a sentence what is carried over, as far as the model does that."""

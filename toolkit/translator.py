@@ -32,7 +32,7 @@ from toolkit.outputs import Translation, distinct, joined_translation, translati
 from toolkit.speller import Speller
 from toolkit.text_model import Where, config_of, listed
 from toolkit.tokenization import Tokenizer
-from toolkit.tokenization.carrying import Carried, mark
+from toolkit.tokenization.carrying import Carried, Listed, mark
 from toolkit.tokenization.special import EOS
 from toolkit.translation_reader import Prepared, Target, TranslationReader, without_eos
 
@@ -364,15 +364,15 @@ class Translator(TranslationReader):
         if any(mark(number) not in found.text for number in range(len(items))):
             return replace(known, sentence=0.0, sure=False, lost=True)
         small = [each.text for each in items if each.is_word and each.text.islower()]
-        return replace(known, sure=known.sure and all(map(self.listed, small)))
+        return replace(known, sure=known.sure and (not small or (bool(self.listed) and all(map(self.listed, small)))))
 
     def spell(self, word: str) -> str:
         """Write a word in the script of the translations: as it is known, else letter by letter, else as it is."""
         return self.speller.spell(word) if self.speller else word
 
-    def listed(self, word: str) -> bool:
-        """Say if it is known how a word is spelled."""
-        return bool(self.speller) and word in self.speller.known
+    @property
+    def listed(self) -> Listed | None:
+        return self.speller.lists if self.speller else None
 
     def example(self, source: Sequence[int], found: Translation) -> Example:
         """Give what a calibration looks at: the translation of a sentence, and the ids of its source."""

@@ -231,9 +231,29 @@ def test_short_forms_of_messages_are_read_as_what_they_stand_for():
         ("shoud", "should"),
         ("thier", "their"),
         ("thir", mark(0)),
-        ("brohter", mark(0)),  # two known words are as near
+        ("brohter", "brother"),  # two exchanged, before a letter too many
+        ("brothe", mark(0)),  # two known words are as near
+        ("shhould", "should"),
+        ("noisy", "noissy"),
     ],
 )
 def test_an_english_word_that_is_typed_wrongly_is_read_as_the_known_one(typed, read):
-    carrier = Carrier.of(["tomorrow hospital brother broter martini maria should their"], ["भोलि"])
+    carrier = Carrier.of(["tomorrow hospital brother brothel martini maria should their noissy"], ["भोलि"])
     assert carrier.masked(f"a {typed}").text == f"a {read}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("Hosptial", "hospital"),
+        ("hespital", "hospital"),
+        ("Hespital", "hospital"),
+        ("hoose", mark(0)),  # house or horse
+        ("martina", mark(0)),  # listed
+        ("tempel", "temple"),
+        ("xempel", mark(0)),
+    ],
+)
+def test_where_names_are_listed_a_letter_may_be_another_and_a_sentence_begin_so(typed, read):
+    carrier = Carrier.of(["hospital house horse martini temple"], ["भोलि"])
+    assert carrier.masked(typed, {"martina"}.__contains__).text == read

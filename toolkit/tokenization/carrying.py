@@ -30,6 +30,7 @@ from toolkit.untrusted import VOCABULARY_BYTES, read_bytes
 FILE = "words.txt"  # of a model directory: the script that is written, then the words that are known, one a line
 FIRST_MARK, MARKS = "\ue000", 16
 Script = Literal["latin", "devanagari"]
+Listed = Callable[[str], bool]
 
 _ADDRESS = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)\S+[\w/]"
 _NUMBER = r"\d(?:[\d,.:/]*\d)?"
@@ -52,8 +53,8 @@ _VERB = re.compile(
 _ENDINGS = ("s", "es", "d", "ed", "ing", "er", "r", "ers", "est", "st", "ly", "y", "ness", "less", "ful", "n", "en")
 _PLURAL = "s", "es"
 _DOUBLING = "ed", "ing", "er", "ers", "est", "y", "en"  # before them a short stem doubles its last letter: big, bigger
-# Of words typed wrongly: those of less than 5 letters are like too many names (jean, jeans), with a letter too many 7.
-_SHORTEST, _LONG, _LETTERS = 5, 7, "abcdefghijklmnopqrstuvwxyz"
+# Of words typed wrongly: those of 3 letters are like too many others, with a letter too many and no list of names 6.
+_SHORTEST, _LONG, _LETTERS = 4, 7, "abcdefghijklmnopqrstuvwxyz"
 _DOUBLES = re.compile("[^aeiou]*[aeiou][^aeiouwxy]")  # such a stem
 _INSIDE = re.compile(r"[\w,;][’']?\s+$")  # what stands before a word that does not begin a sentence
 
@@ -214,12 +215,12 @@ class Carrier:
         """Give one that knows the words of these sources too: for a translator that goes on learning."""
         return Carrier(self.known.union(word for text in sources for word in words_of_text(text)), self.script)
 
-    def masked(self, text: str, listed: Callable[[str], bool] = lambda _: False) -> Masked:
+    def masked(self, text: str, listed: Listed | None = None) -> Masked:
         """Put marks in the places of numbers, addresses and unknown words; what is more than the marks stays.
 
         A private mark of the text itself is left out: it would stand for something.
 
-        listed: says if a list has an unknown Nepali word, which is a name then, whatever it looks like.
+        listed: says if a list of names has an unknown word, which is no other word then, whatever it looks like.
         """
         items: list[Carried] = []
         places: dict[tuple[str, bool], int] = {}
@@ -280,7 +281,7 @@ class Carrier:
 
         return _OF_APART.sub(owned, _APART.sub("", text))
 
-    def _unknown(self, word: str, listed: Callable[[str], bool]) -> tuple[str, str]:
+    def _unknown(self, word: str, listed: Listed | None) -> tuple[str, str]:
         """Divide a word that is not known into what is strange and what follows it.
 
         A word that is known, or is another spelling of a known one, has nothing strange and is given as what follows.
@@ -291,7 +292,8 @@ class Carrier:
         if lower.isascii() or lower[0] < "\u0900":
             if self._is_form(lower):
                 return "", word
-            meant = self._meant(word) if word.islower() else ""  # a name has a capital
+            name = listed(lower) if listed else not word.islower()  # a name has a capital
+            meant = "" if name else self._meant(lower, listed)
             return ("", meant) if meant else (word, "")
         if (full := _CLIPPED.sub(_in_full, word)) in self.known:
             return "", full
@@ -308,7 +310,7 @@ class Carrier:
         for known, spelling in zip(self._spelled, _SPELLINGS_OF, strict=True):
             if stem := next((stem for stem in stems if known.get(spelling(stem))), ""):
                 return "", known[spelling(stem)] + word[len(stem) :]
-        if name := next(filter(listed, stems), ""):  # स्पेन is no verb, and टर्की has no ending
+        if listed and (name := next(filter(listed, stems), "")):  # स्पेन is no verb, and टर्की has no ending
             return name, word[len(name) :]
         if _VERB.search(stems[-1]) or _VERB.search(word):
             return "", word
@@ -331,18 +333,26 @@ class Carrier:
         changed = {stem + "e" for stem, _ in stems} | {stem[:-1] + "y" for stem, _ in stems if stem.endswith("i")}
         return not self.known.isdisjoint(stem for stem in open_to | doubled | changed if len(stem) > 2)
 
-    def _meant(self, word: str) -> str:
-        """Find the known word that one is in a hurry: a letter is left out or two are exchanged, or one is too many.
+    def _meant(self, word: str, listed: Listed | None) -> str:
+        """Find the known word that one is in a hurry: a letter is written twice, or a double one once, or two are
+        exchanged; or else one is left out, too many, or another. "" where there is none, or more than one.
 
-        A letter for another is not looked for: names differ so from words. "" where there is none, or more than one.
+        Names differ so from words too: without a list of them no letter is taken for another.
         """
-        if len(word) < _SHORTEST:
-            return ""
         ends = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]  # the first letter is right
-        found = {begin + one + end for begin, end in ends for one in _LETTERS}
-        found |= {begin + end[1::-1] + end[2:] for begin, end in ends}
-        if len(word) >= _LONG:
+        twice = {begin + end[1:] for begin, end in ends if end[:1] == begin[-1]}
+        once = {begin + begin[-1] + end for begin, end in ends}
+        exchanged = {begin + end[1::-1] + end[2:] for begin, end in ends}
+        for found in (twice, once, exchanged) if len(word) >= _SHORTEST else ():
+            if len(known := self.known & found) == 1:
+                return next(iter(known))
+        if len(word) <= _SHORTEST:
+            return ""
+        found = twice | exchanged | {begin + one + end for begin, end in ends for one in _LETTERS}
+        if listed or len(word) >= _LONG:
             found |= {begin + end[1:] for begin, end in ends}
+        if listed:
+            found |= {begin + one + end[1:] for begin, end in ends for one in _LETTERS}
         known = self.known & found
         return next(iter(known)) if len(known) == 1 else ""
 
