@@ -21,7 +21,7 @@ FIRST = {
     "My name is John and I am from America.": ["मेरो नाम जोन हो र म अमेरिकाबाट हुँ।"],
     "My name is Emma.": ["मेरो नाम एमा हो।"],
     "My name is Tom and I'm from Canada.": ["मेरो नाम टम हो र म क्यानडाबाट हुँ।"],
-    "I'm Lukas and I live in Berlin.": ["म लुकास हुँ र म बर्लिनमा बस्छु।"],
+    "I'm Lukas and I live in Berlin.": ["म लुकास हुँ र म बर्लिनमा बस्छु।", "म लुकास हुँ र बर्लिनमा बस्छु।"],
     "where is the bathroom": ["बाथरुम कहाँ छ", "शौचालय कहाँ छ"],
     "I don't understand.": ["मैले बुझिनँ।", "म बुझ्दिनँ।"],
     "How much is this?": ["यसको कति हो?", "यसको कति पर्छ?", "यो कति हो?"],
@@ -118,10 +118,24 @@ def test_names_that_it_never_read_are_spelled(model, corpus):
 
 
 def test_countries_are_carried_over_both_ways(model, back):
-    here = {"France": "फ्रान्स", "Italy": "इटाली", "Russia": "रुस", "Japan": "जापान", "Bhutan": "भुटान"}
+    here = {"France": "फ्रान्स", "Italy": "इटाली", "Russia": "रुस", "Japan": "जापान", "Spain": "स्पेन", "Turkey": "टर्की"}
     there = {f"She lives in {one}.": f"उनी {other}मा बस्छिन्।" for one, other in here.items()}
     assert model.translate([*there]) == [*there.values()]
     assert back.translate([*there.values()]) == [*there]
+
+
+def test_languages_and_nations_are_known(model):
+    said = {"French": "फ्रेन्च", "Spanish": "स्पेनिस", "Japanese": "जापानी भाषा", "Arabic": "अरबी", "Hindi": "हिन्दी"}
+    assert model.translate([f"I am learning {one}." for one in said]) == [f"म {one} सिक्दै छु।" for one in said.values()]
+    assert model.translate(["Are you Indian?", "They are Dutch tourists."]) == [
+        "के तपाईं भारतीय हुनुहुन्छ?",
+        "उनीहरू डच पर्यटक हुन्।",
+    ]
+
+
+def test_what_is_typed_in_a_hurry_is_read_as_what_is_meant(model, back):
+    assert model.translate("I lsot the key to my rooom.") == model.translate("I lost the key to my room.")
+    assert back.translate("उनीहरू घर जादै छन") == back.translate("उनीहरू घर जाँदै छन्")
 
 
 def test_a_name_is_not_cut_off_after_its_first_letter(model):
