@@ -11,7 +11,7 @@
     spellings.*   foreign names, and English words, in both scripts, letter by letter; nepali-spellings.* Nepali ones
     valid, test   .en and .ne are sources; .references.en and .references.ne have all translations of a line, between
                   tabs; .topics their topics
-    names-test    three sentences for each of 400 names that stand nowhere else, and in .json those names
+    names-test    three sentences for each of 524 names that stand nowhere else, and in .json those names
 
 Nothing that is taught says what a held-out pair says. Same program, same bytes.
 """

@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 BETWEEN = " | "  # wordings of one side
 DEVANAGARI_DIGITS = str.maketrans("०१२३४५६७८९", "0123456789")
 MARKS = {".": "।", "?": "?", "!": "!"}  # a final mark and the one that mirrors it
-HELD_NAMES = 200  # of foreign and of Nepali names that no training text has, to be tested on
+HELD_NAMES = 200  # of foreign, of English and of Nepali names that no training text has, to be tested on
 FOREIGN, NEPALI = ("given", "family", "place"), ("nepali", "nepali-place")  # kinds of names
 
 
@@ -104,10 +104,18 @@ def names(file: str = "names.tsv") -> list[Name]:
     return list(found.values())
 
 
+def english_names() -> list[str]:
+    """Read which of the names that are never taught are English: by the same hash the first that somebody called so.
+
+    Those of the 200 foreign ones come first. Who told them apart saw a name, and no spelling of it in Devanagari.
+    """
+    return (HERE / "english-names.txt").read_text(encoding="utf-8").split()
+
+
 def tested_names(every: Iterable[Name], taught: set[str]) -> list[Name]:
     """Choose the names that are never taught: by a hash of the name, among those that no sentence has.
 
-    taught: the words of all sentences, in lower case.
+    taught: the words of all sentences, in lower case.  The foreign ones come first, then Nepali ones, and English ones.
     """
     free = [
         name
@@ -121,7 +129,8 @@ def tested_names(every: Iterable[Name], taught: set[str]) -> list[Name]:
         own = [name for name in free if name.kind in kinds and spellings.isdisjoint(name.devanagari)][:HELD_NAMES]
         spellings |= {each for name in own for each in name.devanagari}
         chosen += own
-    return chosen
+    english = set(english_names()).difference(name.latin for name in chosen)
+    return chosen + [name for name in free if name.latin in english]
 
 
 def only_spelled(tested: Iterable[Name]) -> list[Name]:

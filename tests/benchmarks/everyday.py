@@ -113,13 +113,13 @@ def judge_names(translator: toolkit.Translator, arguments: argparse.Namespace, f
     names = json.loads((folder / "names-test.json").read_text("utf-8"))
     sources = read_lines(folder / f"names-test.{source}")
     texts = translator.translate(sources, **searching(arguments))
-    figures = defaultdict(list)
-    wrong = []
+    figures, wrong, english = defaultdict(list), [], set(tables.english_names())
     for name, given, text in zip(names, sources, texts, strict=True):
         accepted = [name["latin"]] if arguments.reverse else name["devanagari"]
         exactly = any(each in text for each in accepted)
         nearly = any(folded(each) in folded_words(text) for each in accepted)
-        figures["foreign" if name["kind"] in tables.FOREIGN else "Nepali"].append((exactly, exactly or nearly))
+        kind = "English" if name["latin"] in english else "other" if name["kind"] in tables.FOREIGN else "Nepali"
+        figures[kind].append((exactly, exactly or nearly))
         if not (exactly or nearly):
             wrong.append(f"  {given} -> {text}    ({accepted[0]})")
     for kind, rows in figures.items():

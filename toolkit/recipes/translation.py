@@ -88,7 +88,7 @@ EVERYDAY, EVERYDAY_REVERSE = _BOTH | {"everyday:typed": 1.5, "en_ne": 2.0}, _BOT
 SPELLINGS = {"everyday:spellings": 1.0, "everyday:nepali-spellings": 2.0}
 NAMES_SHAPE = {"d_model": 192, "num_heads": 6, "d_ff": 768, "encoder_layers": 3, "decoder_layers": 3}
 NAMES_MODEL = replace(OWN_MODEL, vocab_size=420, split_sentences=False, **NAMES_SHAPE)
-NAMES_MODEL = replace(NAMES_MODEL, **NO_DROPOUT | {"activation_dropout": 0.1, "residual_dropout": 0.1})
+NAMES_MODEL = replace(NAMES_MODEL, **NO_DROPOUT | {"activation_dropout": 0.05, "residual_dropout": 0.05})
 NAMES_TRAINING = replace(
     EVERYDAY_TRAINING, updates=7000, warmup=100, validate_every=1000, subword_alpha=0.0, best_by="chrf"
 )
