@@ -4,7 +4,8 @@
 
     sentences.*   what is written by hand: every English wording with the first Nepali one
     typed.*       the same, as people type English in a hurry, two or three in one breath: to be read, not to be written
-    worded.*      further Nepali wordings with the first English one, some in one breath: to be read, not to be written
+    worded.*      further Nepali wordings with the first English one, in words that others use (lexicon/synonyms.tsv),
+                  some in one breath: to be read, not to be written
     swaps.*       the same, said of other things, and two of them as one
     grammar.*     what the grammars write: this one, and that of data/en_ne as far as it is taught there
     names.*       sentences with marks in the places of names, and with other numbers and addresses
@@ -70,12 +71,17 @@ def typed(entries: Iterable[Entry], rng: random.Random) -> Pairs:
     return found
 
 
-def worded(entries: Iterable[Entry]) -> Pairs:
-    """Pair every further Nepali wording with the first English one, and the first without its mark."""
+def worded(entries: Iterable[Entry], rng: random.Random) -> Pairs:
+    """Pair every further Nepali wording with the first English one, and the first otherwise or without its mark."""
+    synonyms = swaps.Synonyms()
     found = [(entry.english[0], nepali) for entry in entries for nepali in entry.nepali[1:]]
-    return found + [
-        (entry.english[0][:-1], entry.nepali[0][:-1]) for entry in entries if entry.english[0][-1] in tables.MARKS
-    ]
+    for english, nepali in ((entry.english[0], entry.nepali[0]) for entry in entries):
+        other = synonyms.of(english, nepali, rng)
+        if other != nepali:
+            found.append((english, other))
+        elif english[-1] in tables.MARKS:
+            found.append((english[:-1], nepali[:-1]))
+    return found
 
 
 def taught_by_en_ne() -> Pairs:
@@ -226,7 +232,7 @@ def texts() -> Iterator[tuple[str, str]]:
     whole, tests = tables.sentences(), {name: tables.held_out(name) for name in ("valid", "test")}
     known = [entry for entries in tests.values() for entry in entries]
     from_grammars = taught_by_en_ne() + grammar.pairs()
-    every = chain.from_iterable(said(whole) + worded(whole) + from_grammars)
+    every = chain.from_iterable(said(whole) + [(each, "") for one in whole for each in one.nepali] + from_grammars)
     taught = set(chain.from_iterable(map(tables.words, dict.fromkeys(every))))
     names = tables.names()
     tested = tables.tested_names(names, taught)
@@ -243,7 +249,7 @@ def texts() -> Iterator[tuple[str, str]]:
         "sentences": said(by_hand),
         "typed": typed(by_hand, random.Random(f"{SEED} typed"))
         + swaps.run_on(by_hand, len(by_hand) // 6, random.Random(f"{SEED} run on")),
-        "worded": worded(by_hand)
+        "worded": worded(by_hand, random.Random(f"{SEED} worded"))
         + swaps.run_on(by_hand, len(by_hand) // 12, random.Random(f"{SEED} run on in Nepali"), nepali=True),
         "swaps": swaps.said_of_others(by_hand, OTHER_THINGS, random.Random(f"{SEED} swaps"))
         + swaps.joined(by_hand, len(by_hand) // 2, random.Random(f"{SEED} joined")),

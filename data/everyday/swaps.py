@@ -1,4 +1,4 @@
-"""Sentences written by hand, said again: of other things, and two of them as one.
+"""Sentences written by hand, said again: of other things, in other words, and two of them as one.
 
 "I left my phone on the bus" is said of an umbrella, of a wallet.
 A noun is put in the place of another of the same kind (the kinds of lexicon/nouns.tsv, food, tool, place and so on)
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from data.en_ne import nouns as en_ne
 from data.en_ne.english import a
 from data.everyday import words
-from data.everyday.tables import Entry
+from data.everyday.tables import BETWEEN, Entry
 
 KINDS = ("food", "drink", "place", "tool", "wear", "thing", "vehicle", "animal", "plant", "spice", "part")
 # Kinds of the words that the small corpus has, by the first of their tags that is here.
@@ -29,6 +29,7 @@ CONJUNCTIONS = ("and", "र"), ("but", "तर"), ("so", "त्यसैले"
 WITH_COMMA = "तर", "त्यसैले"  # in front of which both languages have one
 MARK = "\ue000"  # stands for what is carried over: see toolkit/tokenization/carrying.py
 SHORT = 7  # words of a statement that is joined to another
+SAID_OTHERWISE = 0.5  # of the words for which there is another
 IN_A_BREATH = 10  # words of a sentence that is typed with others, without marks
 POSTPOSITIONS = ("", "मा", "को", "का", "की", "लाई", "ले", "बाट", "सँग", "सम्म", "तिर", "नजिक", "पनि", "भित्र", "बाहिर")
 
@@ -105,6 +106,33 @@ class Swaps:
 def free_mark(english: str) -> str:
     """Give the first mark that does not stand in a sentence."""
     return next(mark for mark in map(chr, range(ord(MARK), ord(MARK) + 16)) if mark not in english)
+
+
+class Synonyms:
+    """Says Nepali sentences in words that people use in place of those of the corpus: to be read, not to be written."""
+
+    def __init__(self):
+        self._others: dict[str, tuple[list[str], re.Pattern[str] | None]] = {}
+        for usual, others, english in words.rows("synonyms.tsv"):
+            meant = None if english == "-" else re.compile(rf"\b(?:{english})\b", re.IGNORECASE)
+            self._others[usual] = others.split(BETWEEN), meant
+        ends = [usual[1:] for usual in self._others if usual[0] == "-"]
+        whole = sorted((usual for usual in self._others if usual[0] != "-"), key=len, reverse=True)
+        self._finder = re.compile(
+            rf"(?<![\u0900-\u0963])({'|'.join(whole)})((?:हरू)?(?:{'|'.join(POSTPOSITIONS[1:])}|))(?![\u0900-\u0963])"
+            rf"|({'|'.join(ends)})(?![\u0900-\u0963])"
+        )
+
+    def of(self, english: str, nepali: str, rng: random.Random) -> str:
+        """Say a sentence otherwise: about half of the words that have others are exchanged, of each sense alone."""
+
+        def other(match: re.Match[str]) -> str:
+            others, meant = self._others[match[1] or "-" + match[3]]
+            if rng.random() < SAID_OTHERWISE and (meant is None or meant.search(english)):
+                return rng.choice(others) + (match[2] or "")
+            return match[0]
+
+        return self._finder.sub(other, nepali)
 
 
 def said_of_others(entries: Iterable[Entry], times: int, rng: random.Random) -> list[tuple[str, str]]:

@@ -203,6 +203,26 @@ def test_things_are_exchanged_for_others_of_their_kind_on_both_sides():
         assert pairs <= {None, ("Sit on the taxi.", "ट्याक्सीमा बस्नुहोस्।")}
 
 
+def test_nepali_is_said_in_words_that_others_use():
+    synonyms = swaps.Synonyms()
+
+    def said(english, nepali):
+        return {synonyms.of(english, nepali, random.Random(seed)) for seed in range(40)}
+
+    assert said("Give her the book.", "उनलाई किताब दिनुहोस्।") == {
+        f"{her} {book} दि{give}।"
+        for her in ("उनलाई", "तिनलाई")
+        for book in ("किताब", "पुस्तक")
+        for give in ("नुहोस्", "नुस्")
+    }
+    assert said("The friends of the teacher came.", "शिक्षकका साथीहरू आए।") == {
+        f"{teacher}का {friends} आए।" for teacher in ("शिक्षक", "मास्टर", "अध्यापक") for friends in ("साथीहरू", "मित्रहरू")
+    }
+    assert said("Mrs. Rai came.", "श्रीमती राई आइन्।") == {"श्रीमती राई आइन्।"}  # nobody's wife
+    assert said("My parents live here.", "मेरा आमाबुबा यहाँ बस्नुहुन्छ।") >= {"मेरा मातापिता यहाँ बस्नुहुन्छ।"}
+    assert "मेरा मम्मीबुबा यहाँ बस्नुहुन्छ।" not in said("My mother and father live here.", "मेरा आमाबुबा यहाँ बस्नुहुन्छ।")
+
+
 def test_two_statements_become_one_and_keep_what_they_say():
     entries = [
         Entry(["I know."], ["मलाई थाहा छ।"], "x"),
