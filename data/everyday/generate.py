@@ -9,7 +9,9 @@
     swaps.*       the same, said of other things, and two of them as one
     grammar.*     what the grammars write: this one, and that of data/en_ne as far as it is taught there
     names.*       sentences with marks in the places of names, and with other numbers and addresses
-    spellings.*   foreign names, and English words, in both scripts, letter by letter; nepali-spellings.* Nepali ones
+    english-spellings.*, nepali-spellings.*, foreign-spellings.*
+                  names, and English words, in both scripts, letter by letter, behind the language in Devanagari;
+                  english-spellings-back.* and so on: behind the language in Latin letters
     valid, test   .en and .ne are sources; .references.en and .references.ne have all translations of a line, between
                   tabs; .topics their topics
     names-test    three sentences for each of 524 names that stand nowhere else, and in .json those names
@@ -32,14 +34,15 @@ from data.en_ne import generate as en_ne
 from data.en_ne.surface import full, variant
 from data.everyday import grammar, swaps, tables
 from data.everyday.swaps import MARK
-from data.everyday.tables import NEPALI, Entry, HeldOut, Name
+from data.everyday.tables import Entry, HeldOut, Name
 
 HERE = Path(__file__).parent
 SEED = 22
 Pairs = list[tuple[str, str]]
 
+SPELLED = {"english": "E", "nepali": "N", "foreign": "GFISPAHJO"}  # kinds of names that are spelled, by language
 # What is not shuffled: of several spellings the first of the table is the commonest, and the one that is kept.
-AS_IN_THE_TABLES = "sentences", "spellings", "nepali-spellings"
+AS_IN_THE_TABLES = "sentences", *(f"{name}-spellings{end}" for name in SPELLED for end in ("", "-back"))
 
 OTHER_THINGS = 2  # times that a sentence of a thing is said again of others
 OTHER_NUMBERS = 4  # times that a sentence with digits is said again with others
@@ -165,15 +168,20 @@ def without(rare: Mapping[str, list[str]], entries: Iterable[Entry]) -> list[Ent
     return found
 
 
-def spelled(names: Iterable[Name]) -> Pairs:
-    """Spell names letter by letter, in every spelling."""
-    single = [name for name in names if " " not in name.latin]
-    return [
-        (" ".join(name.latin.lower()), " ".join(devanagari))
-        for name in single
-        for devanagari in name.devanagari
-        if " " not in devanagari
-    ]
+def spelled(names: Iterable[Name], back: bool = False) -> Pairs:
+    """Spell names letter by letter, in every spelling, in Latin letters where `back`.
+
+    The spelling begins with the letter of the language, a capital: who spells a name decides first what it is said as,
+    and does not begin in one language and end in another.
+    """
+    found = []
+    for name in names:
+        for devanagari in name.devanagari:
+            if " " not in name.latin + devanagari:
+                sides = [" ".join(name.latin.lower()), " ".join(devanagari)]
+                sides[not back] = f"{name.language} {sides[not back]}".lstrip()
+                found.append(tuple(sides))
+    return found
 
 
 def with_other_numbers(pairs: Pairs, rng: random.Random) -> Pairs:
@@ -255,9 +263,10 @@ def texts() -> Iterator[tuple[str, str]]:
         + swaps.joined(by_hand, len(by_hand) // 2, random.Random(f"{SEED} joined")),
         "grammar": said(without(rare, (Entry([english], [nepali], "") for english, nepali in from_grammars))),
         "names": with_marks(carriers, others, said(by_hand)) + with_other_numbers(said(by_hand), rng),
-        "spellings": spelled(each for each in to_spell if each.kind not in NEPALI),
-        "nepali-spellings": spelled(each for each in to_spell if each.kind in NEPALI),
     }
+    for name, languages in SPELLED.items():
+        own = [each for each in to_spell if each.language in languages]
+        kinds |= {f"{name}-spellings": spelled(own), f"{name}-spellings-back": spelled(own, back=True)}
     for name, pairs in kinds.items():
         pairs = kept(pairs, held)
         if name not in AS_IN_THE_TABLES:

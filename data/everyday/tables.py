@@ -33,11 +33,17 @@ class Entry(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A name in both scripts; further spellings in Devanagari are as good as the first."""
+    """A name in both scripts, and a letter for the language that it is said in; "" is not told.
+
+    Further spellings in Devanagari are as good as the first. E: English; G: German, Dutch, Scandinavian; F: French; I:
+    Italian; S: Spanish, Portuguese; P: Slavic, and others of eastern Europe; A: Arabic, Persian, Turkish, Hebrew; H: of
+    India; J: of eastern Asia; N: Nepali; O: others.
+    """
 
     kind: str
     latin: str
     devanagari: list[str]
+    language: str = ""
 
 
 def cells(path: Path, count: int) -> Iterator[list[str]]:
@@ -99,8 +105,9 @@ def words(text: str) -> list[str]:
 def names(file: str = "names.tsv") -> list[Name]:
     """Read the names of a table, of every spelling in Latin letters the first."""
     found: dict[str, Name] = {}
-    for kind, latin, devanagari in list(cells(HERE / file, 3))[1:]:
-        found.setdefault(latin.lower(), Name(kind, latin.split(BETWEEN)[0], devanagari.split(BETWEEN)))
+    for kind, latin, devanagari, language in list(cells(HERE / file, 4))[1:]:
+        told = language.strip("-")
+        found.setdefault(latin.lower(), Name(kind, latin.split(BETWEEN)[0], devanagari.split(BETWEEN), told))
     return list(found.values())
 
 
@@ -140,7 +147,7 @@ def only_spelled(tested: Iterable[Name]) -> list[Name]:
     """
     tested = list(tested)
     held = {name.latin.lower() for name in tested} | {each for name in tested for each in name.devanagari}
-    words = (Name("word", latin, [devanagari]) for latin, devanagari in cells(HERE / "borrowed.tsv", 2))
+    words = (Name("word", latin, [devanagari], "E") for latin, devanagari in cells(HERE / "borrowed.tsv", 2))
     every = chain(names("further-names.tsv"), words)
     return [each for each in every if held.isdisjoint((each.latin.lower(), *each.devanagari))]
 

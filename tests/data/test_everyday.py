@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import unicodedata
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -324,12 +325,26 @@ def test_nothing_is_spelled_that_is_written_like_a_name_of_the_test():
 
 
 def test_the_first_spelling_is_the_one_of_the_table(folder, tmp_path):
-    spelled = pairs(folder, "spellings")
-    save_spellings(tmp_path, spelled)
-    name = next(each for each in tables.names("further-names.tsv") if len(each.devanagari) > 1)
+    save_spellings(tmp_path, pairs(folder, "english-spellings"))
+    every = (each for each in tables.names("further-names.tsv") if each.language == "E" and len(each.devanagari) > 1)
+    name = next(every)
     assert load_spellings(tmp_path)[name.latin.lower()] == name.devanagari[0]
-    save_spellings(tmp_path, [pair[::-1] for pair in spelled])
+    save_spellings(tmp_path, [pair[::-1] for pair in pairs(folder, "english-spellings-back")])
     assert load_spellings(tmp_path)["जोन"] == "john"  # and not Jon: names are in the order of how common they are
+
+
+def test_a_spelling_begins_with_the_language_of_the_name():
+    names = [Name("given", "Jean", ["जिन", "जीन"], "E"), Name("family", "Cruz Lopez", ["क्रुज लोपेज"], "S")]
+    assert generate.spelled(names) == [("j e a n", "E ज ि न"), ("j e a n", "E ज ी न")]
+    assert generate.spelled(names, back=True) == [("E j e a n", "ज ि न"), ("E j e a n", "ज ी न")]
+
+
+def test_every_name_that_is_taught_has_a_language(folder):
+    tested = {name["latin"] for name in json.loads((folder / "names-test.json").read_text("utf-8"))}
+    for name in chain(tables.names(), tables.only_spelled([])):
+        kinds = [kind for kind, languages in generate.SPELLED.items() if name.language in [*languages]]
+        assert len(kinds) == (name.latin not in tested), name
+        assert not kinds or (kinds == ["nepali"]) == (name.kind in tables.NEPALI), name
 
 
 def test_the_names_that_are_only_spelled_are_others_and_written_right():

@@ -17,7 +17,10 @@ Side = Literal["source", "target"]
 # The embedded corpora of pairs, by name: their folder, and which file of it is trained on (the split's where it is "").
 EMBEDDED: dict[str, tuple[CorpusName, str]] = {"en_ne": ("en_ne", "")} | {
     f"everyday:{kind}": ("everyday", kind)
-    for kind in ("sentences", "typed", "worded", "swaps", "grammar", "names", "spellings", "nepali-spellings")
+    for kind in (
+        *("sentences", "typed", "worded", "swaps", "grammar", "names"),
+        *(f"{name}-spellings{end}" for name in ("english", "nepali", "foreign") for end in ("", "-back")),
+    )
 }
 
 
