@@ -73,12 +73,7 @@ def test_what_everybody_types_first_is_right(model, english):
     assert model.translate(english, num_beams=4) in FIRST[english]
 
 
-STILL_WRONG = pytest.mark.xfail(reason="the short form खान्न is read as one of another verb", strict=True)
-
-
-@pytest.mark.parametrize(
-    "nepali", [pytest.param(each, marks=STILL_WRONG) if each == "म मासु खान्न" else each for each in FIRST_NEPALI]
-)
+@pytest.mark.parametrize("nepali", FIRST_NEPALI)
 def test_what_is_typed_first_in_nepali_is_right(back, nepali):
     assert back.translate(nepali, num_beams=4) in FIRST_NEPALI[nepali]
 

@@ -36,17 +36,6 @@ def test_a_word_that_is_listed_without_its_spelling_is_known_and_spelled_by_the_
     assert listed.spell("zq") == unlisted.spell("zq") != ""
 
 
-def test_the_language_that_is_decided_first_is_not_told(tmp_path: Path):
-    class Model:
-        def translate(self, text: str, **_: object) -> str:
-            return {"z q": "E ज ् य ु", "ज ि क": "E z i k"}[text]
-
-    speller = Speller(tmp_path, lambda _: Model())
-    assert [speller.spell(word) for word in ("Zq", "जिक")] == ["ज्यु", "Zik"]
-    save_spellings(tmp_path, [("j o h n", "E ज ो न"), ("ज ो न", "E j o h n")])
-    assert load_spellings(tmp_path) == {"john": "जोन", "जोन": "john"}
-
-
 def test_it_goes_to_another_process_before_and_after_it_is_read(tiny_model: Path, tmp_path: Path):
     directory = Path(shutil.copytree(tiny_model, tmp_path / "names"))
     save_spellings(directory, WORDS)

@@ -1,13 +1,11 @@
 """Spelling: how a translator writes names and other words that it does not know in the script of the other language.
 
 A model of names lies in the directory `names` of a translator (see `train translation --preset names`): a translator of
-its own, which reads letters and writes letters, j o h n -> E ज ो न, and a list of the words that it was trained on. The
-capital in front is the language that a name is said in, E for English: it is decided first, and left out in the end.
+its own, which reads letters and writes letters, j o h n -> ज ो न, and a list of the words that it was trained on.
 It is read when the first such word comes up: most sentences have none, and a translation should begin at once.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -48,7 +46,7 @@ class Speller:
         """Write a word, which begins with a capital letter if the other script has them."""
         found = self.known.get(word.lower())
         # Greedy, a model ends now and then after one letter, where it wavers between many; no name shrinks so much.
-        limits = {"split_sentences": False, "min_new_tokens": len(word) // 3 + 1}
+        limits = {"split_sentences": False, "min_new_tokens": len(word) // 3}
         found = found or joined(self._model.translate(" ".join(word.lower()), **limits))
         return found[:1].upper() + found[1:]
 
@@ -82,5 +80,5 @@ def load_spellings(directory: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def joined(letters: str) -> str:
-    """Join what stands letter by letter, without the capital for its language at the beginning."""
-    return "".join(re.sub("^[A-Z] ", "", letters).split())
+    """Join what stands letter by letter."""
+    return "".join(letters.split())

@@ -9,11 +9,10 @@
     swaps.*       the same, said of other things, and two of them as one
     grammar.*     what the grammars write: this one, and that of data/en_ne as far as it is taught there
     names.*       sentences with marks in the places of names, and with other numbers and addresses
-    english-spellings.*, nepali-spellings.*, foreign-spellings.*
-                  names, and English words, in both scripts, letter by letter, behind the language in Devanagari;
-                  english-spellings-back.* and so on: behind the language in Latin letters
+    english-spellings.*, foreign-spellings.*, nepali-spellings.*
+                  names by the language that they are said in, and English words, in both scripts, letter by letter
     valid, test   .en and .ne are sources; .references.en and .references.ne have all translations of a line, between
-                  tabs; .topics their topics
+                  tabs; .topics their topics; valid.judged.en has what readers found right, too: to calibrate by
     names-test    three sentences for each of 524 names that stand nowhere else, and in .json those names
 
 Nothing that is taught says what a held-out pair says. Same program, same bytes.
@@ -42,7 +41,7 @@ Pairs = list[tuple[str, str]]
 
 SPELLED = {"english": "E", "nepali": "N", "foreign": "GFISPAHJO"}  # kinds of names that are spelled, by language
 # What is not shuffled: of several spellings the first of the table is the commonest, and the one that is kept.
-AS_IN_THE_TABLES = "sentences", *(f"{name}-spellings{end}" for name in SPELLED for end in ("", "-back"))
+AS_IN_THE_TABLES = "sentences", *(f"{name}-spellings" for name in SPELLED)
 
 OTHER_THINGS = 2  # times that a sentence of a thing is said again of others
 OTHER_NUMBERS = 4  # times that a sentence with digits is said again with others
@@ -168,20 +167,15 @@ def without(rare: Mapping[str, list[str]], entries: Iterable[Entry]) -> list[Ent
     return found
 
 
-def spelled(names: Iterable[Name], back: bool = False) -> Pairs:
-    """Spell names letter by letter, in every spelling, in Latin letters where `back`.
-
-    The spelling begins with the letter of the language, a capital: who spells a name decides first what it is said as,
-    and does not begin in one language and end in another.
-    """
-    found = []
-    for name in names:
-        for devanagari in name.devanagari:
-            if " " not in name.latin + devanagari:
-                sides = [" ".join(name.latin.lower()), " ".join(devanagari)]
-                sides[not back] = f"{name.language} {sides[not back]}".lstrip()
-                found.append(tuple(sides))
-    return found
+def spelled(names: Iterable[Name]) -> Pairs:
+    """Spell names letter by letter, in every spelling."""
+    single = [name for name in names if " " not in name.latin]
+    return [
+        (" ".join(name.latin.lower()), " ".join(devanagari))
+        for name in single
+        for devanagari in name.devanagari
+        if " " not in devanagari
+    ]
 
 
 def with_other_numbers(pairs: Pairs, rng: random.Random) -> Pairs:
@@ -265,8 +259,7 @@ def texts() -> Iterator[tuple[str, str]]:
         "names": with_marks(carriers, others, said(by_hand)) + with_other_numbers(said(by_hand), rng),
     }
     for name, languages in SPELLED.items():
-        own = [each for each in to_spell if each.language in languages]
-        kinds |= {f"{name}-spellings": spelled(own), f"{name}-spellings-back": spelled(own, back=True)}
+        kinds[f"{name}-spellings"] = spelled(each for each in to_spell if each.language in [*languages])
     for name, pairs in kinds.items():
         pairs = kept(pairs, held)
         if name not in AS_IN_THE_TABLES:
@@ -279,6 +272,9 @@ def texts() -> Iterator[tuple[str, str]]:
         yield f"{name}.references.en", references(entries, nepali=False)
         yield f"{name}.references.ne", references(entries, nepali=True)
         yield f"{name}.topics", "".join(f"{entry.topic}\n" for entry in entries)
+    also = tables.judged()
+    with_judged = [one._replace(english=one.english + also.get(one.nepali[0], [])) for one in tests["valid"]]
+    yield "valid.judged.en", references(with_judged, nepali=False)
     for column, language in enumerate(("en", "ne")):
         pairs = with_names(tested, carriers, TESTED_IN, random.Random(f"{SEED} names-test"))
         yield f"names-test.{language}", "".join(pair[column] + "\n" for pair in pairs)

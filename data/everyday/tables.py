@@ -75,6 +75,14 @@ def held_out(name: str) -> list[Entry]:
     return [Entry(english.split(BETWEEN), nepali.split(BETWEEN), topic) for topic, english, nepali in rows]
 
 
+def judged() -> dict[str, list[str]]:
+    """Read the English that a reader found right beside what is listed, by the Nepali of the validation sentence."""
+    found: dict[str, list[str]] = {}
+    for nepali, english in cells(HERE / "valid-judged.tsv", 2):
+        found.setdefault(nepali, []).append(english)
+    return found
+
+
 class HeldOut:
     """Tells which pairs may not be taught: those that say what a held-out pair says, on either side.
 

@@ -19,7 +19,7 @@ EMBEDDED: dict[str, tuple[CorpusName, str]] = {"en_ne": ("en_ne", "")} | {
     f"everyday:{kind}": ("everyday", kind)
     for kind in (
         *("sentences", "typed", "worded", "swaps", "grammar", "names"),
-        *(f"{name}-spellings{end}" for name in ("english", "nepali", "foreign") for end in ("", "-back")),
+        *("english-spellings", "foreign-spellings", "nepali-spellings"),
     )
 }
 
