@@ -119,6 +119,12 @@ def test_sure_begins_where_the_share_of_right_ones_is_reached():
     assert sum(each["sentences"] for each in by_tenths(confidence, np.ones(100))) == 100
 
 
+def test_sure_ends_before_too_many_of_the_wrong_ones_pass():
+    confidence = np.linspace(0.99, 0.01, 400)
+    right = (np.arange(400) % 20 != 9).astype(float)  # 95 of 100 are right everywhere: their share would let all pass
+    assert sure_from(confidence, right) == pytest.approx(confidence[88])  # before the fifth of 20: (5 + 1) / 22 > 0.25
+
+
 def test_a_text_is_as_sure_as_its_least_sure_sentence():
     one, two = Confidence(0.9, [0.9, 0.8], True), Confidence(0.4, [0.3], False)
     assert joined_confidence([one, two], 3) == Confidence(0.4, [0.9, 0.8, 0.3], False)

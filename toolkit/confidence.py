@@ -30,6 +30,7 @@ FLOOR = -12.0  # the least log-probability of a token that makes a difference
 NEAREST = 1e-3  # a log-probability is not nearer to 0 than this
 RIDGE = 1.0  # weight of |w|² beside the sum of all losses: with few sentences, large weights are chance
 SURE = 0.93  # of those that are marked sure this share should be right, where it is calibrated
+PASSED = 0.25  # and of the wrong ones at most this share is marked sure, however many right ones there are
 TENTHS = 10
 _SPACE_MARK = "▁"
 _STEPS = 50  # of Newton's method, which takes about eight
@@ -231,14 +232,17 @@ class Calibration:
 
 
 def sure_from(confidence: Array, right: Array) -> float:
-    """Find the least confidence of which, and above, the share SURE is right; above 1 where there is none.
+    """Find the least confidence from which on SURE are right, and PASSED of the wrong ones; above 1 where there is none.
 
-    Of several such the one that marks most sentences sure: (N,), (N,) -> a number. The share is that of further
-    sentences, by Laplace's rule of succession, (right + 1) / (n + 2): a few that all are right do not show it.
+    Of several such the one that marks most sentences sure: (N,), (N,) -> a number. A translator that is right nine times
+    in ten could call every sentence sure by the first condition alone, and would warn of nothing. The shares are those
+    of further sentences, by Laplace's rule of succession, (right + 1) / (n + 2): a few that all are right show little.
     """
     order = np.argsort(-confidence, kind="stable")
-    share = (np.cumsum(right[order]) + 1) / (np.arange(len(order)) + 3)
-    good = np.flatnonzero(share >= SURE)
+    hits = np.cumsum(right[order])
+    sure = np.arange(1, len(order) + 1)
+    passed = (sure - hits + 1) / (len(right) - right.sum() + 2)
+    good = np.flatnonzero(((hits + 1) / (sure + 2) >= SURE) & (passed <= PASSED))
     return float(confidence[order[good[-1]]]) if len(good) else 1.01
 
 
