@@ -232,11 +232,11 @@ class Calibration:
 
 
 def sure_from(confidence: Array, right: Array) -> float:
-    """Find the least confidence from which on SURE are right, and PASSED of the wrong ones; above 1 where there is none.
+    """Find the least confidence from which on SURE are right, and at most PASSED of the wrong ones pass; else above 1.
 
-    Of several such the one that marks most sentences sure: (N,), (N,) -> a number. A translator that is right nine times
-    in ten could call every sentence sure by the first condition alone, and would warn of nothing. The shares are those
-    of further sentences, by Laplace's rule of succession, (right + 1) / (n + 2): a few that all are right show little.
+    Of several such the one that marks most sentences sure: (N,), (N,) -> a number. A translator that is right nine
+    times in ten could call all sentences sure by the first condition alone, and would warn of nothing. The shares are
+    those of further sentences, by Laplace's rule of succession, (right + 1) / (n + 2): a few show little.
     """
     order = np.argsort(-confidence, kind="stable")
     hits = np.cumsum(right[order])
