@@ -107,10 +107,23 @@ def print_confidence(confidence: np.ndarray, found: list, right: np.ndarray) -> 
         print(f"  confidence {tenth['confidence']:.2f}  {tenth['sentences']:4}  right {100 * tenth['right']:5.1f} %")
 
 
+def unlisted_names(translator: toolkit.Translator, folder: Path) -> list[dict]:
+    """Read the names that were never taught, one for each sentence, and take them out of what the translator looks up.
+
+    Shipped ones have them in their lists of known spellings: who writes *Adam* wants it right, tested or not. What is
+    written like one of them (Noelle, Noel: नोएल) goes with it.
+    """
+    names = json.loads((folder / "names-test.json").read_text("utf-8"))
+    if translator.speller:
+        for word in {word.lower() for name in names for word in (name["latin"], *name["devanagari"])}:
+            translator.speller.known.pop(word, None)
+    return names
+
+
 def judge_names(translator: toolkit.Translator, arguments: argparse.Namespace, folder: Path) -> None:
     """Translate names that were never taught, in three sentences each: are they there, in one of their spellings?"""
     source = "ne" if arguments.reverse else "en"
-    names = json.loads((folder / "names-test.json").read_text("utf-8"))
+    names = unlisted_names(translator, folder)
     sources = read_lines(folder / f"names-test.{source}")
     texts = translator.translate(sources, **searching(arguments))
     figures, wrong, english = defaultdict(list), [], set(tables.english_names())
