@@ -8,7 +8,6 @@ import pytest
 
 import toolkit
 from toolkit.confidence import (
-    CONFIDENCE_FILE,
     Calibration,
     Confidence,
     Example,
@@ -20,6 +19,7 @@ from toolkit.confidence import (
     sure_from,
 )
 from toolkit.errors import DataError, ModelError
+from toolkit.models.storage import CONFIDENCE_FILE
 
 
 def test_the_regression_finds_the_line_that_drew_the_labels():

@@ -21,10 +21,8 @@ from toolkit.decoding import words_of
 from toolkit.display import short_repr
 from toolkit.errors import DataError
 from toolkit.functional.arrays import Array
-from toolkit.models.storage import read_json, write_json
+from toolkit.models.storage import CONFIDENCE_FILE, read_json, write_json
 from toolkit.untrusted import Items, Number, Record, Whole
-
-CONFIDENCE_FILE = "confidence.json"
 
 FLOOR = -12.0  # the least log-probability of a token that makes a difference
 NEAREST = 1e-3  # a log-probability is not nearer to 0 than this

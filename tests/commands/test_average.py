@@ -53,6 +53,23 @@ def test_several_models_and_what_they_were(run: Path, tiny_model: Path, tmp_path
     assert (output / "model.safetensors").stat().st_size < 0.6 * (tiny_model / "model.safetensors").stat().st_size
 
 
+def test_a_model_and_one_that_went_on_from_it(run: Path, tiny_model: Path, tmp_path: Path) -> None:
+    before, longer = run / "step-000002", run / "step-000400"
+    (before / "words.txt").write_text("Devanagari\none\n")
+    (before / "confidence.json").write_text("{}")
+    (longer / "words.txt").write_text("Devanagari\none\ntwo\n")
+    shutil.copytree(tiny_model, longer / "names")
+    output = tmp_path / "average"
+    Average((str(longer), str(longer), str(before)), output).run()
+    assert more_than(tiny_model, output) == pytest.approx(10 / 3, abs=1e-5)
+    assert (output / "words.txt").read_bytes() == (longer / "words.txt").read_bytes()
+    assert load_model(output / "names").config == load_model(tiny_model).config
+    assert not (output / "confidence.json").exists()  # which was of the other's weights
+    (longer / "tokenizer.model").write_bytes(b"of others")
+    with pytest.raises(ModelError, match="their tokenizers differ"):
+        Average((str(longer), str(before)), tmp_path / "other").run()
+
+
 def test_what_cannot_be_averaged(run: Path, tiny_model: Path, tmp_path: Path) -> None:
     output = tmp_path / "average"
     with pytest.raises(ConfigError, match="is one model: an average needs two or more"):

@@ -11,13 +11,13 @@ from toolkit.api import load_translator
 from toolkit.commands.console import emit
 from toolkit.commands.flags import Dtype, ModelName
 from toolkit.commands.lines import all_lines, is_input
-from toolkit.confidence import CONFIDENCE_FILE, Calibration, Example
+from toolkit.confidence import Calibration, Example
 from toolkit.decoding import GenerationConfig
 from toolkit.display import aligned, counted, json_text
 from toolkit.errors import ConfigError, DataError
 from toolkit.evaluation import matches, normalise_for_match, sentence_statistics, worst
 from toolkit.files import check_writable
-from toolkit.models.storage import find_model
+from toolkit.models.storage import CONFIDENCE_FILE, find_model
 
 
 @dataclass

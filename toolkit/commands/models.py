@@ -4,6 +4,7 @@ import shlex
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shutil import copytree
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
@@ -21,6 +22,7 @@ from toolkit.models.storage import (
     WEIGHTS_FILE,
     described_model,
     find_model,
+    holds_a_model,
     load_model,
     new_model,
     read_found,
@@ -30,6 +32,7 @@ from toolkit.models.storage import (
     read_origin,
     save_model,
 )
+from toolkit.speller import NAMES
 from toolkit.tensors import read_tensors
 from toolkit.text_model import TextModel
 from toolkit.tokenization import IdTokenizer, load_tokenizer
@@ -163,13 +166,15 @@ def _row(name: str, config: GPTConfig, count: int) -> tuple[str, ...]:
 class Average:
     """Average the weights of checkpoints that share their settings and tokenizer into one model.
 
-    The checkpoints of one run (train with --training.keep 5 or so) average well; those of separate runs, whose initial
-    values differ, do not.
+    The checkpoints of one run (train with --training.keep 5 or so) average well, and a run with the model that it went
+    on from; those of separate runs, whose initial values differ, do not. One that is given twice counts twice. What
+    lies beside the weights, as the model that spells names, is that of the first; confidence is to be calibrated again.
     """
 
     examples = (
         "checkpoints/own --last 3 --output checkpoints/mean",
         "own/step-000400 own/step-000500 --output mean",
+        "longer longer en-ne --half --output mean",
     )
 
     models: Positional[Annotated[tuple[str, ...], arg(metavar="MODEL...")]]
@@ -199,6 +204,8 @@ class Average:
             save_model(model, new, metrics, self.half)
             for name, content in files.items():
                 (new / name).write_bytes(content)
+            if holds_a_model(directories[0] / NAMES):
+                copytree(directories[0] / NAMES, new / NAMES)
         emit([f"{self.output}: the average of {len(directories)} checkpoints", *(f"    {d}" for d in directories)])
 
     def _find(self) -> list[Path]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from toolkit.confidence import CONFIDENCE_FILE
 from toolkit.display import counted, short_repr
 from toolkit.errors import ConfigError, ModelError
 from toolkit.files import check_new_directory, new_directory
@@ -24,6 +23,7 @@ from toolkit.models.gpt import GPT
 from toolkit.models.reward import ActorCritic, RewardModel
 from toolkit.models.seq2seq import Seq2Seq
 from toolkit.models.storage import (
+    CONFIDENCE_FILE,
     CONFIG_FILE,
     holds_a_model,
     load_model,

@@ -33,6 +33,7 @@ Found, Result = TypeVar("Found"), TypeVar("Result")
 
 FORMAT_VERSION, INT8_VERSION = 2, 3
 CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE = "config.json", "model.safetensors", "metrics.json"
+CONFIDENCE_FILE = "confidence.json"
 
 _PASSED_ON = "imported_from", "generation", "languages"  # metrics that export reads, or `toolkit models`
 _NAME_BYTES = 1 << 12  # of a file that names a checkpoint

@@ -19,6 +19,7 @@ from toolkit.functional.arrays import Array
 from toolkit.models.autoencoder import AutoEncoder
 from toolkit.models.older import order_in_vector
 from toolkit.models.storage import (
+    CONFIDENCE_FILE,
     CONFIG_FILE,
     FORMAT_VERSION,
     METRICS_FILE,
@@ -30,9 +31,11 @@ from toolkit.models.storage import (
     write_json,
 )
 from toolkit.nn.module import Model
+from toolkit.tokenization.carrying import FILE as WORDS_FILE
 from toolkit.untrusted import OBJECT, VOCABULARY_BYTES, Maybe, Number, Record, Schema, Whole, read_bytes
 
-_OWN = CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE  # files of a model beside its tokenizer's
+# Files of a model beside its tokenizer's: its own, and what is told or was measured of it alone.
+_OWN = CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE, CONFIDENCE_FILE, "README.md"
 _VECTORS_FILE, _STATE_FILE = "training/moments.safetensors", "training/state.json"
 
 
@@ -112,7 +115,8 @@ def read_state(directory: Path) -> TrainerState:
 def average_models(directories: Sequence[Path]) -> Model:
     """Make a model whose weights are the means of those in the directories, summed in float64, one in memory at a time.
 
-    Raises ModelError where one is damaged, or its settings or tokenizer are not those of the first.
+    Raises ModelError where one is damaged, or its settings or tokenizer are not those of the first; the words that a
+    translator knows may be others.
     """
     first, *others = directories
     model = load_model(first)
@@ -150,5 +154,8 @@ def _check_alike(model: Model, where: Path, other: Model, other_where: Path) -> 
         differing = ["kind"]
     if differing:
         raise ModelError(f"{where} and {other_where} cannot be averaged: they differ in {', '.join(differing)}")
-    if tokenizer_files(where) != tokenizer_files(other_where):
+    files = [tokenizer_files(each) for each in (where, other_where)]
+    for each in files:
+        each.pop(WORDS_FILE, None)  # a run that goes on from another knows more of them, and its pieces are the same
+    if files[0] != files[1]:
         raise ModelError(f"{where} and {other_where} cannot be averaged: their tokenizers differ")
