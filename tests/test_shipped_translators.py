@@ -39,7 +39,7 @@ FIRST_NEPALI = {
     "यसको कति पर्छ?": ["How much does it cost?", "How much is it?", "How much does this cost?"],
     "म मासु खाँदिनँ": ["I don't eat meat"],
     "म मासु खान्न": ["I don't eat meat"],
-    "बिस्तारै बोल्नुस्": ["Speak slowly", "Please speak slowly", "Talk slowly"],
+    "बिस्तारै बोल्नुस्": ["Speak slowly", "Please speak slowly", "Talk slowly", "Speak quietly", "Speak softly"],
     "मेरो फोन नम्बर 9841234567 हो।": ["My phone number is 9841234567."],
 }
 
