@@ -1,6 +1,7 @@
 """int8 from the front door: the library, the verbs, worker processes, copies, and what is refused."""
 
 import pickle
+import shutil
 import sys
 
 import numpy as np
@@ -148,6 +149,11 @@ def test_what_is_stored_in_int8_is_for_use_alone(run, quantized, tiny_model, mak
     assert "float32 needs none" in run("translate", "--model", small, ENGLISH[0]).sentence
     assert run("translate", "--model", small, "--dtype", "float32", "--max-new-tokens", 4, ENGLISH[0]).code == 0
     assert not (tmp_path / "new").exists()
+    # What spells names is read into floats, however it is stored: nobody has to install a library for a word.
+    carrying = shutil.copytree(tiny_model, tmp_path / "carrying")
+    (carrying / "words.txt").write_text("devanagari\na\n")
+    shutil.copytree(small, carrying / "names")
+    assert toolkit.load(carrying).speller.spell("zq") == toolkit.load(small, dtype="float32").translate("z q")
 
 
 def test_a_damaged_model_is_told_in_int8_too(quantized, tiny_model, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -84,7 +85,8 @@ def with_tokenizer(
 
         found.calibration = Calibration.load(directory)
         if tokenizer.carrier and holds_a_model(directory / NAMES):
-            found.speller = Speller(directory / NAMES, load_translator)
+            # In floats, however it is stored: a word at a time, int8 is no faster, and nobody has to install a library.
+            found.speller = Speller(directory / NAMES, partial(load_translator, dtype="float32"))
     return found
 
 
