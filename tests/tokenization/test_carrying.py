@@ -213,6 +213,7 @@ def test_short_forms_of_messages_are_read_as_what_they_stand_for():
     carrier = Carrier.of(["how are you please help"], ["तपाईंलाई कस्तो छ"])
     assert carrier.masked("how r u? Pls help, thx") == Masked("how are you? please help, thanks", [])
     assert [item.text for item in carrier.masked("UR and plsx help").items] == ["UR", "and", "plsx"]
+    assert Carrier.of(["because i"], ["म"]).masked("bcoz i").text == "because i"
     knowing = Carrier.of(["u pls"], ["तपाईं"])
     assert knowing.masked("u pls").text == "u pls"
 

@@ -92,7 +92,9 @@ _NOT_OWNED = re.compile(
 # Short forms of messages; those of one or two letters only in lower case, for R and UR may be a name.
 _SHORT = {
     "u": "you", "r": "are", "ur": "your", "pls": "please", "plz": "please", "thx": "thanks", "thnx": "thanks",
-    "tmrw": "tomorrow", "gonna": "going to", "wanna": "want to", "cuz": "because", "coz": "because",
+    "thanx": "thanks", "tnx": "thanks", "cuz": "because", "coz": "because", "bcoz": "because", "bcuz": "because",
+    "bcz": "because", "becoz": "because", "tmrw": "tomorrow", "tmr": "tomorrow", "gonna": "going to", "msg": "message",
+    "wanna": "want to", "gotta": "have to", "gimme": "give me", "lemme": "let me", "ppl": "people", "idk": "I don't know",
 }  # fmt: skip
 
 
