@@ -94,7 +94,8 @@ _SHORT = {
     "u": "you", "r": "are", "ur": "your", "pls": "please", "plz": "please", "thx": "thanks", "thnx": "thanks",
     "thanx": "thanks", "tnx": "thanks", "cuz": "because", "coz": "because", "bcoz": "because", "bcuz": "because",
     "bcz": "because", "becoz": "because", "tmrw": "tomorrow", "tmr": "tomorrow", "gonna": "going to", "msg": "message",
-    "wanna": "want to", "gotta": "have to", "gimme": "give me", "lemme": "let me", "ppl": "people", "idk": "I don't know",
+    "wanna": "want to", "gotta": "have to", "gimme": "give me", "lemme": "let me", "ppl": "people",
+    "idk": "I don't know",
 }  # fmt: skip
 
 
