@@ -1,7 +1,8 @@
 """Spelling: how a translator writes names and other words that it does not know in the script of the other language.
 
 A model of names lies in the directory `names` of a translator (see `train translation --preset names`): a translator of
-its own, which reads letters and writes letters, j o h n -> ज ो न, and a list of the words that it was trained on.
+its own, which reads letters and writes letters, j o h n -> ज ो न, and a list of the words that it was trained on. The
+list may have nouns too, and what they are called, ambassador -> राजदूत: they are looked up as in a glossary.
 It is read when the first such word comes up: most sentences have none, and a translation should begin at once.
 """
 

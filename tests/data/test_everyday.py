@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import shutil
 import subprocess
 import sys
 import unicodedata
@@ -12,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from data.en_ne.surface import fold, fold_nepali
-from data.everyday import check, generate, real, swaps, tables
+from data.everyday import check, generate, glossary, real, swaps, tables
 from data.everyday.generate import FEW, MARK, rare_names, with_marks, without
 from data.everyday.tables import Entry, HeldOut, Name
 from toolkit.data.embedded import embedded
 from toolkit.data.lines import read_lines
 from toolkit.speller import load_spellings, save_spellings
-from toolkit.tokenization.carrying import has_marks
+from toolkit.tokenization.carrying import Carrier, has_marks
 
 KINDS = ("sentences", "typed", "worded", "swaps", "grammar", "names")
 
@@ -180,6 +181,36 @@ def test_real_text_is_joined_without_what_is_tested(tmp_path):
     assert len(read_lines(tmp_path / "out" / "memory.valid.tsv")) == len(read_lines(tmp_path / "out" / "valid.tsv"))
     missing = subprocess.run([*command[:-1], tmp_path / "none"], capture_output=True, text=True, check=False)
     assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
+
+
+def test_the_glossary_has_nouns_as_nepalis_call_them():
+    nouns = glossary.read_glossary()
+    assert len(nouns) == len(tables.HERE.joinpath("glossary.tsv").read_text("utf-8").splitlines()) - 1
+    for noun, nepali in nouns.items():
+        assert re.fullmatch("[a-z]+", noun), noun
+        assert re.fullmatch("[\u0904-\u0939][\u0900-\u094d\u0960\u200d -]*", nepali), noun
+        assert unicodedata.is_normalized("NFC", nepali), noun
+
+
+def test_a_translator_looks_up_nouns_that_it_hardly_knows(tiny_model, tmp_path):
+    name = tables.names()[0].latin.lower()
+    every = glossary.read_glossary()
+    rare = next(iter(glossary.to_look_up(every, every.keys())))  # stands in few sentences
+    nouns = {rare: every[rare], "zyzzyva": "कीरो", "water": "पानी", name: "नाम"}
+    assert glossary.to_look_up(nouns, {rare, "water"}) == {rare: every[rare], "zyzzyva": "कीरो"}
+    directory = Path(shutil.copytree(tiny_model, tmp_path / "model"))
+    Carrier(frozenset([rare, "water", "the"]), "devanagari").save(directory)
+    shutil.copytree(tiny_model, directory / "names")
+    (directory / "names" / "spellings.tsv").write_text("zoe\tजोई\nzq\t\n")
+    command = [sys.executable, "-m", "data.everyday.glossary", "--model"]
+    done = subprocess.run([*command, directory], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"[\d,]+ nouns are looked up; the model knew 1 of them\n", done.stdout)
+    assert Carrier.load(directory).known == {"water", "the"}
+    spellings = load_spellings(directory / "names")
+    assert (spellings[rare], spellings["zoe"], spellings["zq"]) == (every[rare], "जोई", "")
+    for missing in tiny_model, tmp_path / "none":
+        failed = subprocess.run([*command, missing], capture_output=True, text=True, check=False)
+        assert (failed.returncode, failed.stderr.count("\n")) == (2, 1)
 
 
 def test_things_are_exchanged_for_others_of_their_kind_on_both_sides():
