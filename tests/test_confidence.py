@@ -20,6 +20,7 @@ from toolkit.confidence import (
 )
 from toolkit.errors import DataError, ModelError
 from toolkit.models.storage import CONFIDENCE_FILE
+from toolkit.speller import load_spellings
 
 
 def test_the_regression_finds_the_line_that_drew_the_labels():
@@ -171,8 +172,10 @@ def test_a_model_without_calibration_says_so_and_a_damaged_one_is_refused(tiny_m
 
 def test_what_lies_beside_a_translator_is_exported_with_it(calibrated, tiny_model, tmp_path, run):
     shutil.copytree(tiny_model, calibrated / "names")
+    (calibrated / "spellings.tsv").write_text("john\tजोन\n")
     assert run("export", calibrated, tmp_path / "half", "--to", "toolkit", "--half").code == 0
     assert Calibration.load(tmp_path / "half") == Calibration.load(calibrated)
+    assert load_spellings(tmp_path / "half") == {"john": "जोन"}
     assert {path.name for path in (tmp_path / "half" / "names").iterdir()} == {
         path.name for path in tiny_model.iterdir()
     }

@@ -49,7 +49,7 @@ def test_the_preset_has_a_shape_and_a_training_and_no_start() -> None:
     with pytest.raises(ConfigError, match="--names spells what --carry carries over"):
         replace(recipe, carry=False, names="x").check()
     names = Training.read("translation", "program", ["--preset", "names"], "").recipe
-    assert (names.model.d_model, names.mixture, names.carry) == (192, SPELLINGS, False)
+    assert (names.model.d_model, names.mixture, names.carry) == (256, SPELLINGS, False)
 
 
 def test_a_run_has_the_pairs_that_are_given_and_a_model_of_names(tmp_path: Path, tiny_model: Path, monkeypatch) -> None:

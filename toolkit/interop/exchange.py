@@ -34,7 +34,7 @@ from toolkit.models.storage import (
     save_model,
 )
 from toolkit.nn.module import Model
-from toolkit.speller import NAMES
+from toolkit.speller import NAMES, SPELLINGS
 from toolkit.tokenization import IdTokenizer, SentencePieceTokenizer, Tokenizer, load_tokenizer
 from toolkit.tokenization.foreign import ForeignTokenizer
 from toolkit.tokenization.ids import shown_pieces
@@ -149,9 +149,10 @@ def export_model(
 
 
 def _copy_beside(source: Path, new: Path) -> None:
-    """Copy what else lies in the directory of a translator: its calibration, and the model that spells names."""
-    if (source / CONFIDENCE_FILE).is_file():
-        shutil.copyfile(source / CONFIDENCE_FILE, new / CONFIDENCE_FILE)
+    """Copy what else lies in the directory of a translator: its calibration, a list of spellings, a model of names."""
+    for name in CONFIDENCE_FILE, SPELLINGS:
+        if (source / name).is_file():
+            shutil.copyfile(source / name, new / name)
     if holds_a_model(source / NAMES):
         shutil.copytree(source / NAMES, new / NAMES)
 

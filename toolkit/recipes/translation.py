@@ -86,11 +86,11 @@ EVERYDAY, EVERYDAY_REVERSE = _BOTH | {"everyday:typed": 1.5, "en_ne": 2.0}, _BOT
 
 # For names and other unknown words, spelled letter by letter. Of four names one is Nepali: it is seen oftener.
 SPELLINGS = {"everyday:english-spellings": 1.0, "everyday:foreign-spellings": 1.0, "everyday:nepali-spellings": 1.5}
-NAMES_SHAPE = {"d_model": 192, "num_heads": 6, "d_ff": 768, "encoder_layers": 3, "decoder_layers": 3}
+NAMES_SHAPE = {"d_model": 256, "num_heads": 8, "d_ff": 1024, "encoder_layers": 3, "decoder_layers": 3}
 NAMES_MODEL = replace(OWN_MODEL, vocab_size=420, split_sentences=False, **NAMES_SHAPE)
 NAMES_MODEL = replace(NAMES_MODEL, **NO_DROPOUT | {"activation_dropout": 0.05, "residual_dropout": 0.05})
 NAMES_TRAINING = replace(
-    EVERYDAY_TRAINING, updates=7000, warmup=100, validate_every=1000, subword_alpha=0.0, best_by="chrf"
+    EVERYDAY_TRAINING, updates=7000, warmup=100, validate_every=1750, subword_alpha=0.0, best_by="chrf"
 )
 
 NOT_NAMES = ignore_patterns("training")  # what a checkpoint keeps for going on
