@@ -151,7 +151,7 @@ def test_numbers_and_unknown_words_stand_in_the_translation_again(carrying):
     """The model here writes what it likes; of what it writes every mark becomes what it stands for."""
     translator, tokenizer = carrying, carrying.tokenizer
     marked = [tokenizer.encode(mark(number))[0] for number in range(3)]
-    translator.spell = {"Lena": "लेना"}.get
+    translator.spell = lambda word: {"Lena": "लेना"}.get(word, word)
     text = "Call Lena at 6:45."
     prepared = translator.read([text], str)[0]
     assert [item.text for item in prepared.carried[0]] == ["Lena", "6:45"]

@@ -258,3 +258,20 @@ def test_an_english_word_that_is_typed_wrongly_is_read_as_the_known_one(typed, r
 def test_where_names_are_listed_a_letter_may_be_another_and_a_sentence_begin_so(typed, read):
     carrier = Carrier.of(["hospital house horse martini temple"], ["भोलि"])
     assert carrier.masked(typed, {"martina"}.__contains__).text == read
+
+
+def test_a_full_name_has_one_mark():
+    """Of a first name and a surname the model makes one person, though the surname is a word too."""
+    carrier, one, two = Carrier.of(["my friend is baker we saw and in the"], ["म"]), mark(0), mark(1)
+    listed = {"baker", "friend"}.__contains__
+
+    def masked(text: str) -> tuple[str, list[str]]:
+        found = carrier.masked(text, listed)
+        return found.text, [item.text for item in found.items]
+
+    assert masked("My friend is Tom Baker.") == (f"My friend is {one}.", ["Tom Baker"])
+    assert masked("Zeb Lind saw Zeb Lind and Zeb.") == (f"{one} saw {one} and {two}.", ["Zeb Lind", "Zeb"])
+    assert masked("Zeb Lind's friend") == (f"{one}'s friend", ["Zeb Lind"])
+    assert masked("We saw zeb Lind in 2020 Zeb")[1] == ["zeb", "Lind", "2020", "Zeb"]
+    assert masked("Zeb Saw") == (f"{one} Saw", ["Zeb"])  # no name is so written
+    assert carrier.restored(f"{one}को", [Carried("Tom Baker", True)], {"Tom": "टम", "Baker": "बेकर"}.get) == "टम बेकरको"

@@ -38,6 +38,7 @@ _WORD = r"[A-Za-zÀ-ɏ]+|[\u0904-\u0939\u0958-\u0961\u0970-\u097f][\u0900-\u0963
 _PART = re.compile(rf"(?P<address>{_ADDRESS})|(?P<number>{_NUMBER})|(?P<word>{_WORD})")
 _LITERAL = re.compile(rf"{_ADDRESS}|{_NUMBER}")
 _MARK = re.compile(f"[{FIRST_MARK}-{chr(ord(FIRST_MARK) + MARKS - 1)}]")
+_NAMES = re.compile(rf"{_MARK.pattern}(?: (?:{_MARK.pattern}|[A-Z][a-z]+)(?!\w))*")  # with what else has a capital
 _DIGITS = "०१२३४५६७८९"
 _TO_LATIN, _TO_DEVANAGARI = str.maketrans(_DIGITS, "0123456789"), str.maketrans("0123456789", _DIGITS)
 
@@ -244,7 +245,26 @@ class Carrier:
                 items.append(Carried(*key))
             return mark(places[key]) + rest
 
-        return Masked(_PART.sub(replaced, self._together(_MARK.sub("", normal_form(text)))), items)
+        masked = _PART.sub(replaced, self._together(_MARK.sub("", normal_form(text))))
+        return self._with_full_names(masked, items, listed) if self.script == "devanagari" else Masked(masked, items)
+
+    def _with_full_names(self, masked: str, items: list[Carried], listed: Listed | None) -> Masked:
+        """Put one mark for names that stand together, Tom and Baker: who has a full name is one thing in a sentence."""
+        found: dict[Carried, int] = {}
+
+        def joined(match: re.Match) -> str:
+            pieces: list[Carried | str] = []
+            for piece in match[0].split(" "):
+                item = items[ord(piece) - ord(FIRST_MARK)] if _MARK.match(piece) else None
+                text, before = item.text if item else piece, pieces[-1] if pieces else ""
+                is_name = item.is_word if item else bool(listed and listed(text.lower()))
+                if is_name and text[0].isupper() and isinstance(before, Carried) and before.text[0].isupper():
+                    pieces[-1] = Carried(f"{before.text} {text}", True)
+                else:
+                    pieces.append(item or piece)
+            return " ".join(one if isinstance(one, str) else mark(found.setdefault(one, len(found))) for one in pieces)
+
+        return Masked(_NAMES.sub(joined, masked), list(found))
 
     def restored(self, text: str, items: list[Carried], spell: Callable[[str], str] | None = None) -> str:
         """Put back what marks stand for; spell: writes a word in the other script.  A mark of nothing is left out."""
@@ -256,7 +276,7 @@ class Carrier:
             found, is_word = items[number]
             if is_word:
                 in_script = (found[0] >= "\u0900") == (self.script == "devanagari")
-                return spell(found) if spell and not in_script else found
+                return " ".join(map(spell, found.split())) if spell and not in_script else found
             if not found[0].isdigit():  # an address
                 return found
             return found.translate(_TO_DEVANAGARI if self.script == "devanagari" else _TO_LATIN)
